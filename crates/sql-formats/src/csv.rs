@@ -43,6 +43,7 @@ use thalweg_sql_functions::types::SqlType;
 
 use super::column::{Bad, Rows};
 use super::json::text_of;
+use super::lines::line_ends;
 use super::options::Given;
 use super::value::trim;
 use super::{
@@ -230,11 +231,14 @@ impl CsvDecoder {
     }
 
     /// Counts `bytes`, which follow the decoder's position in the input, as consumed: moves that position and
-    /// `at`, the index into the offered bytes, past them.
+    /// `at`, the index into the offered bytes, past them. Line ends are counted only if quotes may span lines.
     fn pass(&mut self, bytes: &[u8], at: &mut usize) {
         *at += bytes.len();
         self.position.offset += bytes.len() as u64;
-        self.position.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        self.position.lines += match self.split.is_unquoted() {
+            true => line_ends(bytes),
+            false => u64::from(bytes.last() == Some(&b'\n')),
+        };
     }
 }
 

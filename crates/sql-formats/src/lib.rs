@@ -43,6 +43,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use lines::{last_line_end, line_ends};
 pub use value::write_base64;
 
 use std::collections::BTreeMap;
@@ -280,6 +281,15 @@ impl Format {
     /// Returns whether the format reads changes of rows and may write them; then [`Decoded::kinds`] is set.
     pub fn is_changelog(&self) -> bool {
         matches!(self.options, Options::Debezium(_))
+    }
+
+    /// Returns whether records end at line ends, so that the bytes after a line end mostly begin with a record. A quoted
+    /// field of CSV may span lines; then they do not.
+    pub fn ends_records_at_lines(&self) -> bool {
+        match &self.options {
+            Options::Json(_) | Options::Csv(_) | Options::Debezium(_) => true,
+            Options::Raw(_) => false,
+        }
     }
 
     /// Returns all columns of the table with this format.

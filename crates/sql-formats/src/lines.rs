@@ -1,7 +1,7 @@
 //! Finds the lines of an input that comes in pieces, and continues after a line that is too long. Also has
 //! the decoder of every format whose records are lines.
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter, memrchr};
 
 use super::column::Bad;
 use super::{BATCH_BYTES_MAX, BadRecord, Decoded, Decoder, Ignored, Position, RECORD_BYTES_MAX, Taken};
@@ -196,6 +196,16 @@ impl Lines {
         self.position.lines += ends;
         self.searched = 0;
     }
+}
+
+/// Returns the index of the last line end among `bytes`.
+pub fn last_line_end(bytes: &[u8]) -> Option<usize> {
+    memrchr(b'\n', bytes)
+}
+
+/// Returns the number of line ends among `bytes`.
+pub fn line_ends(bytes: &[u8]) -> u64 {
+    memchr_iter(b'\n', bytes).count() as u64
 }
 
 /// Returns whether a line has nothing but JSON white space.

@@ -41,7 +41,13 @@ pub(super) enum TimestampForm {
 pub(super) type Instant = (i64, u32);
 
 /// Removes the characters at both ends that Java's `trim` removes: spaces and control characters.
+#[inline]
 pub(super) fn trim(text: &str) -> &str {
+    // Most texts have nothing to remove, which their first and last bytes tell.
+    let bytes = text.as_bytes();
+    if let (Some(b'!'..), Some(b'!'..)) = (bytes.first(), bytes.last()) {
+        return text;
+    }
     text.trim_matches(|letter| letter <= ' ')
 }
 
@@ -110,20 +116,60 @@ pub(super) fn time_loose(text: &str) -> Option<i32> {
 /// Flink's formatters resolve fields in smart mode: a day beyond the end of the month becomes its last day, and
 /// `24:00:00` the following midnight.
 pub(super) fn timestamp(text: &str, form: TimestampForm, is_instant: bool) -> Option<Instant> {
-    let (year, month, day, rest) = date_parts(text)?;
     let between = if form == TimestampForm::Sql { ' ' } else { 'T' };
-    let (seconds, nanos, mut rest) = time_parts(rest.strip_prefix(between)?)?;
+    let (local, nanos, mut rest) = match usual_timestamp(text, between as u8) {
+        Some(found) => found,
+        None => {
+            let (year, month, day, rest) = date_parts(text)?;
+            let (seconds, nanos, rest) = time_parts(rest.strip_prefix(between)?)?;
+            let day = day.min(month_length(year, month));
+            (days(year, month, day) * DAY_SECONDS + seconds, nanos, rest)
+        }
+    };
     let mut offset = 0;
     if form == TimestampForm::IsoWithOffset {
         (offset, rest) = offset_seconds(rest)?;
     } else if is_instant {
         rest = rest.strip_prefix('Z')?;
     }
-    if !rest.is_empty() {
+    rest.is_empty().then_some((local - offset, nanos))
+}
+
+/// Reads a timestamp of the usual form, `yyyy-MM-dd HH:mm:ss[.fraction]` with a year of four digits, from the start of a
+/// text; `between` stands between day and time. Returns seconds since 1970, nanoseconds and the rest of the text; `None` if
+/// the text has another form, which may be valid, too.
+fn usual_timestamp(text: &str, between: u8) -> Option<(i64, u32, &str)> {
+    let bytes: &[u8; 19] = text.as_bytes().first_chunk()?;
+    let has_marks = bytes[4] == b'-'
+        && bytes[7] == b'-'
+        && bytes[10] == between
+        && bytes[13] == b':'
+        && bytes[16] == b':';
+    let mut is_odd = !has_marks;
+    let mut two = |at: usize| {
+        let (tens, ones) = (bytes[at].wrapping_sub(b'0'), bytes[at + 1].wrapping_sub(b'0'));
+        is_odd |= 9 < tens || 9 < ones;
+        i64::from(tens) * 10 + i64::from(ones)
+    };
+    let (year, month, day) = (two(0) * 100 + two(2), two(5), two(8));
+    let (hour, minute, second) = (two(11), two(14), two(17));
+    is_odd |= !(1..=12).contains(&month) || day < 1 || 23 < hour || 59 < minute || 59 < second;
+    if is_odd || (28 < day && month_length(year, month) < day) {
         return None;
     }
-    let day = day.min(month_length(year, month));
-    Some((days(year, month, day) * DAY_SECONDS + seconds - offset, nanos))
+    let (mut nanos, mut end) = (0, 19);
+    if text.as_bytes().get(19) == Some(&b'.') {
+        let fraction = &text.as_bytes()[20..];
+        let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if !(1..=9).contains(&digits) {
+            return None;
+        }
+        nanos = fraction[..digits].iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
+        nanos *= 10_u32.pow(9 - digits as u32);
+        end = 20 + digits;
+    }
+    let seconds = days(year, month, day) * DAY_SECONDS + (hour * 60 + minute) * 60 + second;
+    Some((seconds, nanos, &text[end..]))
 }
 
 /// Decodes base64 text and appends the bytes. Returns `None` if the text is invalid; some bytes may then have been
@@ -146,6 +192,11 @@ pub(super) fn decode_base64(text: &[u8], to: &mut Vec<u8>) -> Option<()> {
 /// `None` if the number exceeds 64 bits.
 pub(super) fn in_unit((seconds, nanos): Instant, unit: TimeUnit) -> Option<i64> {
     let (per_second, nanos_per) = per_second(unit);
+    let in_64_bits =
+        seconds.checked_mul(per_second).and_then(|value| value.checked_add(i64::from(nanos) / nanos_per));
+    if in_64_bits.is_some() {
+        return in_64_bits;
+    }
     // Near the earliest instant that 64 bits of nanoseconds hold, the product alone exceeds 64 bits although
     // the sum does not, so 128 bits are used.
     let value = i128::from(seconds) * i128::from(per_second) + i128::from(i64::from(nanos) / nanos_per);

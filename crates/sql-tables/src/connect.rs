@@ -181,6 +181,28 @@ pub struct World {
     pub watch: Option<Arc<Watch>>,
     /// Draws the random words that make the names of written files unique.
     pub names: Arc<Mutex<dyn Entropy>>,
+    /// How the work of reading a table is divided among tasks.
+    pub division: Division,
+}
+
+/// How the work of reading a table is divided among tasks. No result depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Division {
+    /// The number of workers that run the job.
+    pub workers: usize,
+    /// The usual number of bytes of the pieces of a file that several tasks decode.
+    pub piece_bytes: usize,
+}
+
+/// Bytes of the pieces of a file that several tasks decode: 256 KiB take about a millisecond, far longer than handing a
+/// piece over, and stay in the cache of a core.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// By default one worker reads.
+impl Default for Division {
+    fn default() -> Self {
+        Division { workers: 1, piece_bytes: PIECE_BYTES }
+    }
 }
 
 /// State that the tables of one run share: files to which several tables write bad records, and file names in
@@ -240,6 +262,7 @@ impl Default for World {
             notes: Notes::default(),
             watch: None,
             names: Arc::new(Mutex::new(SystemEntropy::default())),
+            division: Division::default(),
         }
     }
 }

@@ -12,7 +12,7 @@ use thalweg::{EdgeLimits, Query};
 use thalweg_connectors::SinkError;
 use thalweg_model::{Clock, Fault};
 use thalweg_sql_exec::exec::run::{Assembly, Ending, has_limit};
-use thalweg_sql_exec::plan::{Column, Node, Plan};
+use thalweg_sql_exec::plan::{Column, Node, Plan, WindowSpec};
 use thalweg_sql_formats::{Encoder, Format, FormatColumn, FormatError, RowKind};
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_functions::functions::cast::Writer;
@@ -20,7 +20,7 @@ use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_functions::user::Watch;
 use thalweg_sql_tables::batch::{Failure, batch_of};
 use thalweg_sql_tables::connect::job_end::JobEnd;
-use thalweg_sql_tables::connect::{self, Output, RowSink, World, bind_sink};
+use thalweg_sql_tables::connect::{self, Division, Output, RowSink, World, bind_sink};
 use thalweg_sql_tables::deliver::{TableSink, Tally};
 use thalweg_sql_tables::error::{Code, SqlError};
 
@@ -113,7 +113,9 @@ pub fn assemble(
     let (name, notes) = (job.name.clone(), rooted.notes.clone());
     let watch = Watch::new(Arc::clone(clock), move |text| notes.add(format!("{name}: {text}")));
     let end = JobEnd::new(is_bounded(job)).with_limits(limits);
-    let world = &World { end, watch: Some(watch), ..rooted };
+    let depends = job.parts.iter().any(|part| depends_on_its_reader(&part.plan));
+    let division = if depends { Division::default() } else { rooted.division };
+    let world = &World { end, watch: Some(watch), division, ..rooted };
     let context = Context { zone: job.settings.zone, clock: Arc::clone(clock) };
     let mut query = Query::new(job.name.clone());
     if let Some(target) = job.settings.latency_target {
@@ -144,6 +146,17 @@ pub fn assemble(
     }
     Assembly::assemble(&query, &context, world, &tally, job.settings.timing(), plans)?;
     Ok(Assembled { query, tally, end: world.end.clone() })
+}
+
+/// Returns whether an operator of a plan takes late rows by what it has emitted before, which it does if one reader gives
+/// all of its rows. Tasks that help the reader are further inputs of the operator, whose end it may learn late. So the
+/// reader of such a plan gets no help.
+fn depends_on_its_reader(plan: &Plan) -> bool {
+    plan.walk().any(|part| match &part.node {
+        Node::Over { .. } => true,
+        Node::AssignWindows { spec, .. } => matches!(**spec, WindowSpec::Session { .. }),
+        _ => false,
+    })
 }
 
 /// Returns whether all tables that a job reads come to an end.

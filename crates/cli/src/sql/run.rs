@@ -34,7 +34,7 @@ use thalweg_sql::cases::head::Sums;
 use thalweg_sql::connect::job_end::JobEnd;
 use thalweg_sql::connect::memory::Collected;
 use thalweg_sql::connect::notes::Notes;
-use thalweg_sql::connect::{RowSink, World};
+use thalweg_sql::connect::{Division, RowSink, World};
 use thalweg_sql::deliver::Tally;
 use thalweg_sql::error::{Code, SqlError};
 use thalweg_sql::job::{self, Assembled, batch_edges};
@@ -226,7 +226,8 @@ fn prepare(
     world: World,
     engine: &Engine,
 ) -> Result<Vec<Planned>> {
-    let assembled = assemble(shape, script, jobs, world)?;
+    let division = Division { workers: engine.workers(), ..Division::default() };
+    let assembled = assemble(shape, script, jobs, World { division, ..world })?;
     let planned = jobs.iter().zip(assembled);
     planned
         .map(|(job, assembled)| plan(assembled, engine).map_err(|error| too_large(script, job, &error)))
@@ -399,6 +400,7 @@ pub fn tasks(script: &Script, job: &Job, workers: u64) -> Result<String> {
     let mut world = world(script, &clock, streams);
     let into = job.parts.iter().filter_map(|part| part.into.as_ref());
     world.collected = into.map(|table| (table.name.clone(), Collected::default())).collect();
+    world.division.workers = usize::try_from(workers).unwrap_or(usize::MAX);
     let assembled = assemble(Shape::Text, script, std::slice::from_ref(job), world)?;
     let mut text = String::new();
     for job in assembled {

@@ -68,6 +68,11 @@ impl Split {
         &self.fields
     }
 
+    /// Returns whether the record that was found last has quotes or escapes, and so may span lines.
+    pub(super) fn is_unquoted(&self) -> bool {
+        self.is_unquoted
+    }
+
     /// Returns the text to which the ranges of the fields refer: the text without quotes and escapes, or else
     /// `raw`, the record as it is in the input.
     pub(super) fn text<'a>(&'a self, raw: &'a [u8]) -> &'a [u8] {

@@ -110,7 +110,7 @@ impl<'a> Scan<'a> {
     /// Returns whether these bytes come next in the line, and moves past them if so.
     #[inline]
     pub(super) fn passes(&mut self, bytes: &[u8]) -> bool {
-        let is_next = self.text[self.at..].starts_with(bytes);
+        let is_next = begins_with(&self.text[self.at..], bytes);
         if is_next {
             self.at += bytes.len();
         }
@@ -337,5 +337,22 @@ impl<'a> Scan<'a> {
 
     fn word(&mut self, word: &'static [u8], kind: Kind) -> Result<Kind, Broken> {
         if self.passes(word) { Ok(kind) } else { Err(self.broken("a value")) }
+    }
+}
+
+/// Returns whether `text` begins with `bytes`. Most such bytes are about as long as a word or two of the processor, for
+/// which a call of the C library takes longer than the comparison.
+#[inline]
+fn begins_with(text: &[u8], bytes: &[u8]) -> bool {
+    let Some(text) = text.get(..bytes.len()) else { return false };
+    let (words, rest) = bytes.as_chunks::<8>();
+    let (text_words, text_rest) = text.as_chunks::<8>();
+    if words.iter().zip(text_words).any(|(one, other)| one != other) {
+        return false;
+    }
+    // The last bytes are compared together with some that were compared already.
+    match (bytes.last_chunk::<8>(), text.last_chunk::<8>()) {
+        (Some(one), Some(other)) => one == other,
+        _ => rest.iter().zip(text_rest).all(|(one, other)| one == other),
     }
 }

@@ -242,6 +242,38 @@ fn timestamps_are_read() {
     check("2019-11-12 18:00:12 ", Sql, false, None);
 }
 
+/// The short way for the usual form finds the same timestamp as the way for all forms, or leaves the text to it.
+#[test]
+fn the_usual_form_is_read_as_any_other() {
+    let any = |text: &'static str| -> Option<(i64, u32, &str)> {
+        let (year, month, day, rest) = date_parts(text)?;
+        let (seconds, nanos, rest) = time_parts(rest.strip_prefix(' ')?)?;
+        Some((days(year, month, day.min(month_length(year, month))) * DAY_SECONDS + seconds, nanos, rest))
+    };
+    let mut usual = 0;
+    for year in [0, 4, 1900, 1969, 2000, 2023, 2024, 9999] {
+        for month in 0..=13 {
+            for day in [0, 1, 28, 29, 30, 31, 32] {
+                for time in [
+                    "00:00:00",
+                    "23:59:59.9",
+                    "24:00:00",
+                    "12:60:00",
+                    "12:00:60",
+                    "1:00:000",
+                    "01:02:03.0123456789",
+                ] {
+                    let text: &str = format!("{year:04}-{month:02}-{day:02} {time}Z").leak();
+                    let found = usual_timestamp(text, b' ');
+                    assert!(found.is_none() || found == any(text), "{text}");
+                    usual += usize::from(found.is_some());
+                }
+            }
+        }
+    }
+    assert_eq!(usual, 2 * (8 * 12 * 2 + 8 * 11 * 2 + 7 * 8 + 4));
+}
+
 /// Timestamps convert to each time unit up to its limits; 64-bit nanoseconds end in 1677 and 2262.
 #[test]
 fn instants_are_held_in_units() {

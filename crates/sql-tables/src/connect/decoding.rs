@@ -199,6 +199,12 @@ impl Decoding {
         self.decoder.position()
     }
 
+    /// Returns whether all bytes in the buffer are decoded, up to the end of a record, and all rows were returned.
+    pub(super) fn is_between_records(&self) -> bool {
+        let is_empty = self.start == self.end && self.waiting.is_none() && self.decoder.rows() == 0;
+        is_empty && self.skips == 0 && !self.decoder.position().is_inside
+    }
+
     pub(super) fn held_bytes(&self) -> usize {
         self.buffer.capacity()
             + self.waiting.as_ref().map_or(0, |waiting| waiting.rows.get_array_memory_size())

@@ -29,6 +29,7 @@
 //!
 //! Source: Flink's documentation, "FileSystem SQL Connector"; `FileSystemConnectorOptions`, `FileSystemTableSource`.
 
+mod ahead;
 mod leftovers;
 mod listing;
 mod parquet;
@@ -44,7 +45,10 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parquet::ParquetOptions;
+use ahead::lines::decoding_by;
+use ahead::{Bound, Helper, Pieces};
+use parquet::{ParquetOptions, ranges_decoding};
+use split::Helped;
 use thalweg_sql_formats::Format;
 use thalweg_sql_functions::functions::cast::is_castable;
 use thalweg_sql_functions::functions::text::pattern;
@@ -55,7 +59,7 @@ use super::files::is_below;
 use super::layout::{bind_format, check_metadata, record_columns};
 use super::options::Given;
 use super::standard::encoder;
-use super::{Abilities, Connection, RowSink, World};
+use super::{Abilities, Connection, Division, RowSink, World};
 use crate::error::{Code, SqlError};
 use crate::scan::rows::RowSource;
 use crate::table::{Table, TableColumnKind};
@@ -336,12 +340,26 @@ impl Connection for FileSystem<'_> {
         for (place, file) in files.into_iter().enumerate() {
             by_split[place % count].push(file);
         }
-        let reading = Arc::new(reading);
-        let split = |files| -> Result<Box<dyn RowSource>, SqlError> {
-            let bad = world.bad_records(self.table, &self.bad)?;
-            Ok(Box::new(split::FileSplit::new(Arc::clone(&reading), files, bad)))
+        let largest = by_split.iter().map(|files| bytes_of(files)).max().unwrap_or_default();
+        let bytes = by_split.iter().map(|files| bytes_of(files)).sum();
+        let is_divisible = match &self.format {
+            FileFormat::Lines(format) => format.ends_records_at_lines(),
+            FileFormat::Parquet(_) => true,
         };
-        by_split.into_iter().map(split).collect()
+        let helpers = match is_divisible && self.watch.is_none() {
+            true => helpers(world.division, count, largest, bytes),
+            false => 0,
+        };
+        let reading = Arc::new(reading);
+        let help = Help::of(&reading, count, helpers);
+        let mut sources: Vec<Box<dyn RowSource>> = Vec::with_capacity(count + helpers);
+        for (files, helped) in by_split.into_iter().zip(&help.readers) {
+            let bad = world.bad_records(self.table, &self.bad)?;
+            let split = split::FileSplit::new(Arc::clone(&reading), files, bad).helped(helped.clone());
+            sources.push(Box::new(split));
+        }
+        sources.extend((0..helpers).map(|_| help.task(&reading)));
+        Ok(sources)
     }
 
     fn sink(&self, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {
@@ -357,6 +375,64 @@ impl Connection for FileSystem<'_> {
         }
         Ok(Box::new(sink::FileSink::new(self, columns, world)?))
     }
+}
+
+/// The help that the readers of a table get.
+struct Help {
+    /// The pieces of each reader.
+    readers: Vec<Helped>,
+}
+
+impl Help {
+    /// Prepares `readers` readers for `helpers` tasks that help them, if any.
+    fn of(reading: &split::Reading, readers: usize, helpers: usize) -> Self {
+        let bound = Bound::of(readers + helpers);
+        let is_lines = reading.decoder().is_some();
+        let helped = || Helped {
+            lines: (helpers > 0 && is_lines).then(|| Pieces::new(&bound)),
+            ranges: (helpers > 0 && !is_lines).then(|| Pieces::new(&bound)),
+        };
+        Help { readers: (0..readers).map(|_| helped()).collect() }
+    }
+
+    /// Creates a task that helps all readers.
+    fn task(&self, reading: &Arc<split::Reading>) -> Box<dyn RowSource> {
+        match reading.decoder() {
+            Some(decoder) => {
+                let pieces = self.readers.iter().filter_map(|helped| helped.lines.clone());
+                Box::new(Helper::new(pieces.collect(), decoding_by(decoder)))
+            }
+            None => {
+                let pieces = self.readers.iter().filter_map(|helped| helped.ranges.clone());
+                Box::new(Helper::new(pieces.collect(), ranges_decoding(Arc::clone(reading))))
+            }
+        }
+    }
+}
+
+/// The most tasks that help the readers of one table. Pieces are cut by one task at a time, at some gigabytes a second,
+/// which keeps about as many tasks busy.
+const HELPERS_MAX: usize = 15;
+
+/// The least number of pieces of the longest reader for which it gets helpers.
+const HELPED_PIECES_MIN: u64 = 4;
+
+/// Returns the number of tasks that help `readers` readers of a table, which read `bytes` bytes together, and `largest`
+/// the one with the most. There is none if the readers alone keep all workers busy: if no reader has much more than a
+/// worker's share.
+fn helpers(division: Division, readers: usize, largest: u64, bytes: u64) -> usize {
+    let Division { workers, piece_bytes } = division;
+    let is_long = (piece_bytes as u64).saturating_mul(HELPED_PIECES_MIN) <= largest;
+    // A quarter above the share is too little for the cost of a hand-over.
+    let is_uneven = u128::from(bytes) * 5 < u128::from(largest) * workers as u128 * 4;
+    if !is_long || !is_uneven {
+        return 0;
+    }
+    workers.saturating_sub(1).min(HELPERS_MAX).min(SPLITS_MAX.saturating_sub(readers))
+}
+
+fn bytes_of(files: &[listing::Found]) -> u64 {
+    files.iter().map(|file| file.identity.len_bytes).sum()
 }
 
 impl FileSystem<'_> {

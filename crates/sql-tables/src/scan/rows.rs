@@ -31,6 +31,12 @@ pub trait RowSource: Send {
     /// A [`Fault`] that fails the query.
     fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault>;
 
+    /// Returns whether the source only works for other sources of its table and never gives a row. Its stream ends at
+    /// once, while its work goes on.
+    fn only_helps(&self) -> bool {
+        false
+    }
+
     /// Gives the source the allowance through which it reserves memory of the engine's budget. Called before
     /// the first poll.
     fn fund(&mut self, allowance: &Allowance) {

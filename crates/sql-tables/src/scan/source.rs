@@ -225,6 +225,14 @@ impl TableSource {
         TableSource { watch: watch.cloned(), ..self }
     }
 
+    /// Queues the last batch, whose watermark [`EventTime::MAX`] means the end of the table.
+    fn tell_end(&mut self) {
+        self.has_told_end = true;
+        let rows = RecordBatch::new_empty(Arc::clone(&self.reading.schema));
+        let last = Batch { watermark: Some(EventTime::MAX), ..Batch::new(rows) };
+        self.pending.push_back(Record::new(EventTime::MAX, last));
+    }
+
     /// Computes the missing columns of the next rows, for as many rows at a time as the memory budget allows.
     fn read_next(&mut self) -> Result<(), Fault> {
         let Some(rows) = self.unread.pop() else { return Ok(()) };
@@ -401,6 +409,9 @@ impl Source for TableSource {
             self.status = SourceStatus::Ended;
             self.unread.clear();
         }
+        if !self.has_told_end && self.rows.only_helps() {
+            self.tell_end();
+        }
         let mut left = limit;
         loop {
             while output.room() > 0
@@ -419,10 +430,7 @@ impl Source for TableSource {
             }
             if self.status == SourceStatus::Ended {
                 if !self.has_told_end {
-                    self.has_told_end = true;
-                    let rows = RecordBatch::new_empty(Arc::clone(&self.reading.schema));
-                    let last = Batch { watermark: Some(EventTime::MAX), ..Batch::new(rows) };
-                    self.pending.push_back(Record::new(EventTime::MAX, last));
+                    self.tell_end();
                     continue;
                 }
                 return Ok(Polled::new(SourceStatus::Ended));
@@ -454,7 +462,7 @@ impl Source for TableSource {
     }
 
     fn finish(&mut self) -> Result<(), Fault> {
-        if !self.has_told_end {
+        if !self.has_told_end && !self.rows.only_helps() {
             self.end.note_cut();
         }
         self.rows.finish()

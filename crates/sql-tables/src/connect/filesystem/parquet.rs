@@ -20,6 +20,7 @@
 //! `parquet/pages.rs` computes the memory of pages, which `parquet/open.rs` reserves in the memory budget before a
 //! file is read. A file that changes while it is read is an error.
 
+mod ahead;
 mod int96;
 mod open;
 mod pages;
@@ -39,6 +40,8 @@ use ::parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
+use ahead::{BYTES_PER_ROW, RowsAhead};
+pub(super) use ahead::{RowRanges, ranges_decoding};
 use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
@@ -54,6 +57,8 @@ use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_functions::values::ColumnarValue;
 use types::{cast_plain, plain};
 
+use super::ahead::Pieces;
+use super::ahead::lines::Taken;
 use super::part::PartFile;
 use super::split::Reading;
 use crate::connect::error::ConnectError;
@@ -122,18 +127,37 @@ impl ParquetColumn {
 
 /// A Parquet file that is being read.
 pub(super) struct ParquetFile {
-    path: PathBuf,
-    identity: FileIdentity,
-    reader: ParquetRecordBatchReader,
-    /// Checks the range of 96-bit timestamps against a second reading in seconds; `None` if all values fit.
-    seconds: Option<Box<Seconds>>,
-    columns: Vec<Take>,
+    held: Arc<Held>,
+    reader: Reader,
     /// The batch of rows that was read last from the file, and how many of its rows were returned.
     waiting: Option<(RecordBatch, usize)>,
     given: u64,
     batches: u64,
     /// The share of the memory budget that the pages of this file occupy; it is given back on drop.
     _pages: PaidPages,
+}
+
+/// How the rows of a file are read.
+enum Reader {
+    /// The reader of the file decodes all rows itself.
+    Whole {
+        reader: Box<ParquetRecordBatchReader>,
+        /// Checks the range of 96-bit timestamps against a second reading in seconds; `None` if all values fit.
+        seconds: Option<Box<Seconds>>,
+    },
+    /// Several tasks decode ranges of rows.
+    Ahead(RowsAhead),
+}
+
+/// An open file and the columns that are read from it.
+struct Held {
+    path: PathBuf,
+    identity: FileIdentity,
+    metadata: ArrowReaderMetadata,
+    mask: ProjectionMask,
+    columns: Vec<Take>,
+    /// The number of rows that are read at a time.
+    rows: usize,
 }
 
 /// How a table column is computed from the columns of the file.
@@ -150,8 +174,9 @@ struct Take {
 }
 
 impl ParquetFile {
-    /// Opens a Parquet file and skips its first `skip` rows. Returns `None` if the memory budget has no room
-    /// for its pages until another open file of the table is closed.
+    /// Opens a Parquet file and skips its first `skip` rows. With `pieces`, helpers decode rows of it, too, if the memory
+    /// budget has room for that. Returns `None` if the budget has no room for its pages until another open file of the
+    /// table is closed.
     pub(super) fn open(
         reading: &Reading,
         path: &Path,
@@ -159,6 +184,7 @@ impl ParquetFile {
         wanted: &[ParquetColumn],
         skip: u64,
         allowance: &Allowance,
+        pieces: Option<&Arc<Pieces<RowRanges>>>,
     ) -> Result<Option<Self>, ConnectError> {
         let file = reading.files.open_file(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
@@ -223,7 +249,32 @@ impl ParquetFile {
         let offset = usize::try_from(skip).unwrap_or(usize::MAX);
         let needs =
             guarded(|| pages::needs(&file, metadata.metadata(), allowance, |leaf| mask.leaf_included(leaf)));
-        let Needs { rows, bytes } = needs.map_err(failed)?;
+        let needs = needs.map_err(failed)?;
+        let Needs { rows, bytes, .. } = needs;
+        let is_fine = |(root, unit): (&usize, &TimeUnit)| (*unit != TimeUnit::Millisecond).then_some(*root);
+        let checked: BTreeSet<usize> = units.iter().filter_map(is_fine).collect();
+        // A second reading in seconds goes along with the first, so such a file is not divided.
+        let pieces = pieces.filter(|_| checked.is_empty());
+        let ahead = pieces.and_then(|pieces| {
+            let (batches, pages) = ahead::pay(pieces, &needs, &reading.pages, allowance)?;
+            Some((pieces, batches, pages))
+        });
+        let held = |mask: ProjectionMask, metadata: ArrowReaderMetadata| {
+            Arc::new(Held { path: path.to_owned(), identity, metadata, mask, columns, rows })
+        };
+        if let Some((pieces, batches, pages)) = ahead {
+            let held = held(mask, metadata);
+            let rows_max = (reading.piece_bytes / BYTES_PER_ROW).min(rows * batches);
+            let reader = Reader::Ahead(RowsAhead::open(pieces, Arc::clone(&held), skip, rows_max));
+            return Ok(Some(ParquetFile {
+                held,
+                reader,
+                waiting: None,
+                given: skip,
+                batches: 0,
+                _pages: pages,
+            }));
+        }
         let pages = match reading.pages.pay(bytes, allowance) {
             Room::Paid(pages) => pages,
             Room::Later => return Ok(None),
@@ -232,8 +283,6 @@ impl ParquetFile {
                 return Err(ConnectError::PageTooLarge { path, bytes, budget_bytes });
             }
         };
-        let is_fine = |(root, unit): (&usize, &TimeUnit)| (*unit != TimeUnit::Millisecond).then_some(*root);
-        let checked: BTreeSet<usize> = units.iter().filter_map(is_fine).collect();
         let seconds = match checked.is_empty() {
             true => None,
             false => {
@@ -241,15 +290,12 @@ impl ParquetFile {
                 Some(Box::new(guarded(open).map_err(failed)?))
             }
         };
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
-        let builder = builder.with_projection(mask).with_batch_size(rows).with_offset(offset);
-        let reader = guarded(|| builder.build()).map_err(failed)?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
+        let builder = builder.with_projection(mask.clone()).with_batch_size(rows).with_offset(offset);
+        let reader = Box::new(guarded(|| builder.build()).map_err(failed)?);
         Ok(Some(ParquetFile {
-            path: path.to_owned(),
-            identity,
-            reader,
-            seconds,
-            columns,
+            held: held(mask, metadata),
+            reader: Reader::Whole { reader, seconds },
             waiting: None,
             given: skip,
             batches: 0,
@@ -257,13 +303,8 @@ impl ParquetFile {
         }))
     }
 
-    /// Returns at most `rows_max` further rows of the file. Returns `None` at its end, after a check that
-    /// the file was not changed.
-    pub(super) fn next(
-        &mut self,
-        rows_max: usize,
-        reading: &Reading,
-    ) -> Result<Option<RecordBatch>, ConnectError> {
+    /// Returns at most `rows_max` further rows of the file. At its end, checks that the file was not changed.
+    pub(super) fn next(&mut self, rows_max: usize, reading: &Reading) -> Result<Taken, ConnectError> {
         loop {
             if let Some((rows, given)) = &mut self.waiting {
                 let count = rows_max.min(rows.num_rows() - *given);
@@ -271,40 +312,39 @@ impl ParquetFile {
                     let piece = rows.slice(*given, count);
                     *given += count;
                     self.given += count as u64;
-                    return Ok(Some(piece));
+                    return Ok(Taken::Rows(piece, None));
                 }
                 self.waiting = None;
             }
-            let read = guarded(|| self.reader.next().transpose());
-            let read = read.map_err(|reason| failed(reading, &self.path, self.identity, reason))?;
+            let Held { path, identity, .. } = self.held.as_ref();
+            let (read, is_over) = match &mut self.reader {
+                Reader::Whole { reader, seconds } => {
+                    let read = guarded(|| reader.next().transpose());
+                    let read = read.map_err(|reason| failed(reading, path, *identity, reason))?;
+                    let is_over = read.is_none();
+                    let fitted = match read {
+                        None => None,
+                        Some(rows) => {
+                            check_range(seconds, &rows, &self.held, reading)?;
+                            Some(self.held.fitted(&rows, self.given)?)
+                        }
+                    };
+                    (fitted, is_over)
+                }
+                Reader::Ahead(ahead) => match ahead.next(reading)? {
+                    Taken::Rows(rows, _) => (Some(rows), false),
+                    Taken::End => (None, true),
+                    other => return Ok(other),
+                },
+            };
             self.batches += 1;
-            if read.is_none() || self.batches.is_multiple_of(IDENTITY_CHECK_BATCHES) {
-                check_identity(reading, &self.path, self.identity)?;
+            if is_over || self.batches.is_multiple_of(IDENTITY_CHECK_BATCHES) {
+                check_identity(reading, path, *identity)?;
             }
             match read {
-                None => return Ok(None),
-                Some(rows) => {
-                    self.check_range(&rows, reading)?;
-                    self.waiting = Some((self.fitted(&rows)?, 0));
-                }
+                None => return Ok(Taken::End),
+                Some(rows) => self.waiting = Some((rows, 0)),
             }
-        }
-    }
-
-    /// Fails if a 96-bit timestamp in `rows` does not fit the unit in which it was read.
-    fn check_range(&mut self, rows: &RecordBatch, reading: &Reading) -> Result<(), ConnectError> {
-        let Some(seconds) = &mut self.seconds else { return Ok(()) };
-        let misfit = guarded(|| seconds.misfit(rows))
-            .map_err(|reason| failed(reading, &self.path, self.identity, reason))?;
-        match misfit
-            .and_then(|(place, at)| Some((self.columns.iter().find(|take| take.place == Some(place))?, at)))
-        {
-            None => Ok(()),
-            Some((take, at)) => Err(ConnectError::Mismatch {
-                path: self.path.clone(),
-                column: take.name.clone(),
-                reason: format!("the timestamp {at} is beyond the range of {}; 3 digits hold it", take.of),
-            }),
         }
     }
 
@@ -314,11 +354,40 @@ impl ParquetFile {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        self.waiting.as_ref().map_or(0, |(rows, _)| rows.get_array_memory_size())
+        let ahead = match &self.reader {
+            Reader::Whole { .. } => 0,
+            Reader::Ahead(ahead) => ahead.held_bytes(),
+        };
+        ahead + self.waiting.as_ref().map_or(0, |(rows, _)| rows.get_array_memory_size())
     }
+}
 
-    /// Converts the columns read from the file to the requested columns and types.
-    fn fitted(&self, rows: &RecordBatch) -> Result<RecordBatch, ConnectError> {
+/// Fails if a 96-bit timestamp in `rows` does not fit the unit in which it was read.
+fn check_range(
+    seconds: &mut Option<Box<Seconds>>,
+    rows: &RecordBatch,
+    held: &Held,
+    reading: &Reading,
+) -> Result<(), ConnectError> {
+    let Some(seconds) = seconds else { return Ok(()) };
+    let misfit = guarded(|| seconds.misfit(rows))
+        .map_err(|reason| failed(reading, &held.path, held.identity, reason))?;
+    match misfit
+        .and_then(|(place, at)| Some((held.columns.iter().find(|take| take.place == Some(place))?, at)))
+    {
+        None => Ok(()),
+        Some((take, at)) => Err(ConnectError::Mismatch {
+            path: held.path.clone(),
+            column: take.name.clone(),
+            reason: format!("the timestamp {at} is beyond the range of {}; 3 digits hold it", take.of),
+        }),
+    }
+}
+
+impl Held {
+    /// Converts the columns read from the file to the requested columns and types. `before` is the number of rows of the file
+    /// before these.
+    fn fitted(&self, rows: &RecordBatch, before: u64) -> Result<RecordBatch, ConnectError> {
         let count = rows.num_rows();
         let mismatch = |take: &Take, reason: String| ConnectError::Mismatch {
             path: self.path.clone(),
@@ -346,7 +415,7 @@ impl ParquetFile {
                 let row = (0..count).find(|row| held.is_null(*row)).unwrap_or_default() as u64;
                 return Err(mismatch(
                     take,
-                    format!("row {} is NULL, and the column NOT NULL", self.given + row + 1),
+                    format!("row {} is NULL, and the column NOT NULL", before + row + 1),
                 ));
             }
             Ok(held)

@@ -30,14 +30,16 @@ use arrow::datatypes::SchemaRef;
 use thalweg_connectors::csv::{Position as FilePosition, SourceFile};
 use thalweg_model::disk::{Disk, FileIdentity};
 use thalweg_model::{Allowance, Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
-use thalweg_sql_formats::{Format, Position, RowKind};
+use thalweg_sql_formats::{Decoder, Format, Position, RowKind};
 use thalweg_sql_functions::functions::cast::bind_cast;
 use thalweg_sql_functions::functions::{Context, column};
 use thalweg_sql_functions::types::{INSTANT_ZONE, SqlType};
 use thalweg_sql_functions::values::{ColumnarValue, ScalarValue};
 
+use super::ahead::lines::{Lines, LinesAhead, Taken};
+use super::ahead::{Pieces, look_again};
 use super::listing::{Found, Listing};
-use super::parquet::{OpenPages, ParquetColumn, ParquetFile};
+use super::parquet::{OpenPages, ParquetColumn, ParquetFile, RowRanges};
 use super::{FileFormat, FileSystem};
 use crate::batch::BATCH_ROWS_MAX;
 use crate::connect::World;
@@ -63,6 +65,8 @@ pub(super) struct Reading {
     pub(super) files: Arc<dyn Files>,
     pub(super) context: Context,
     pub(super) pages: Arc<OpenPages>,
+    /// The usual number of bytes of the pieces of a file that several tasks decode.
+    pub(super) piece_bytes: usize,
     content: Content,
     /// The interval between two listings of a watched directory; `None` if the directory is not watched.
     watch_ns: Option<u64>,
@@ -135,12 +139,21 @@ impl Reading {
             files: Arc::clone(&world.files),
             context: Context { zone: world.zone, clock: Arc::clone(&world.clock) },
             pages: Arc::default(),
+            piece_bytes: world.division.piece_bytes,
             content,
             watch_ns: of.watch.map(|interval| u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)),
             default_partition: of.default_partition.clone(),
             schema: schema_of(table, wanted),
             columns,
             constants,
+        }
+    }
+
+    /// Returns a decoder of the records of the files; `None` for Parquet files.
+    pub(super) fn decoder(&self) -> Option<Box<dyn Decoder>> {
+        match &self.content {
+            Content::Lines { format, wanted } => Some(format.decoder(wanted)),
+            Content::Columns(_) => None,
         }
     }
 
@@ -212,7 +225,13 @@ impl Reading {
 
     /// Opens a file that was found, if it is still the same version. The first `skip` rows of a Parquet file
     /// are skipped. Returns `None` if the file has to wait for memory.
-    fn open(&self, file: &Found, skip: u64, allowance: &Allowance) -> Result<Option<OpenFile>, ConnectError> {
+    fn open(
+        &self,
+        file: &Found,
+        skip: u64,
+        allowance: &Allowance,
+        helped: &Helped,
+    ) -> Result<Option<OpenFile>, ConnectError> {
         let is_there = |identity: io::Result<FileIdentity>| match identity {
             Ok(identity) if identity == file.identity => Ok(()),
             Ok(_) => Err(changed(&file.path, "it was replaced or written to")),
@@ -229,7 +248,9 @@ impl Reading {
                 OpenContent::Lines { file: lines, more: More::Now }
             }
             Content::Columns(columns) => {
-                let opened = ParquetFile::open(self, &file.path, file.identity, columns, skip, allowance)?;
+                let pieces = helped.ranges.as_ref();
+                let opened =
+                    ParquetFile::open(self, &file.path, file.identity, columns, skip, allowance, pieces)?;
                 let Some(opened) = opened else { return Ok(None) };
                 OpenContent::Columns(opened)
             }
@@ -275,8 +296,29 @@ struct OpenFile {
 }
 
 enum OpenContent {
-    Lines { file: SourceFile, more: More },
+    Lines {
+        file: SourceFile,
+        more: More,
+    },
+    /// Several tasks decode the lines of the file.
+    Ahead(LinesAhead),
     Columns(ParquetFile),
+}
+
+/// The pieces of the open file of a split which helpers decode, too, by the content of the files; none if the split has no
+/// helpers.
+#[derive(Clone, Default)]
+pub(super) struct Helped {
+    pub(super) lines: Option<Arc<Pieces<Lines>>>,
+    pub(super) ranges: Option<Arc<Pieces<RowRanges>>>,
+}
+
+impl Helped {
+    /// Records that the split opens no further file.
+    fn end(&self) {
+        self.lines.iter().for_each(|pieces| pieces.end());
+        self.ranges.iter().for_each(|pieces| pieces.end());
+    }
 }
 
 /// The source of one split, which reads its files one after the other.
@@ -296,14 +338,12 @@ pub(super) struct FileSplit {
     bad: BadRecords,
     looked_at: Option<ProcessingTime>,
     allowance: Allowance,
+    helped: Helped,
 }
 
 impl FileSplit {
     pub(super) fn new(reading: Arc<Reading>, files: Vec<Found>, bad: BadRecords) -> Self {
-        let decoding = match &reading.content {
-            Content::Lines { format, wanted } => Some(Decoding::new(format.decoder(wanted))),
-            Content::Columns(_) => None,
-        };
+        let decoding = reading.decoder().map(Decoding::new);
         let (names_bytes, allowance) = (names_bytes(&files), Allowance::default());
         FileSplit {
             reading,
@@ -316,23 +356,65 @@ impl FileSplit {
             bad,
             looked_at: None,
             allowance,
+            helped: Helped::default(),
+        }
+    }
+
+    /// Returns the split with helpers, which decode pieces of its files, too.
+    pub(super) fn helped(self, helped: Helped) -> Self {
+        FileSplit { helped, ..self }
+    }
+
+    /// Divides a file that was just opened into pieces, if the split has helpers and the file is long enough. No byte after
+    /// the position of the decoder may have been read yet.
+    fn divide(&mut self) {
+        let (Some(pieces), Some(decoding)) = (&self.helped.lines, &self.decoding) else { return };
+        let is_long = |file: &SourceFile| self.reading.piece_bytes as u64 <= file.identity().len_bytes;
+        match self.open.take() {
+            Some(OpenFile { name, told, content: OpenContent::Lines { file, more: More::Now } })
+                if is_long(&file) =>
+            {
+                let content = match self.reading.decoder() {
+                    Some(decoder) => {
+                        let resume = decoding.resume(&self.bad);
+                        OpenContent::Ahead(LinesAhead::open(
+                            pieces,
+                            file,
+                            decoder,
+                            resume,
+                            self.reading.piece_bytes,
+                        ))
+                    }
+                    None => OpenContent::Lines { file, more: More::Now },
+                };
+                self.open = Some(OpenFile { name, told, content });
+            }
+            open => self.open = open,
         }
     }
 
     fn read(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, ConnectError> {
         let mut left_bytes = POLL_BYTES_MAX;
         loop {
-            if self.open.is_none()
-                && let Some(status) = self.open_next(now)?
-            {
+            if self.open.is_none() {
+                let Some(status) = self.open_next(now)? else {
+                    self.divide();
+                    continue;
+                };
+                if status == SourceStatus::Ended {
+                    self.helped.end();
+                }
                 return Ok(PolledRows { rows: None, status });
             }
             let Some(open) = &mut self.open else { continue };
             let rows = match (&mut open.content, &mut self.decoding) {
-                (OpenContent::Columns(file), _) => {
-                    let columns = file.next(rows_max, &self.reading)?;
-                    columns.map(|columns| (columns.num_rows(), columns.columns().to_vec(), None))
-                }
+                (OpenContent::Columns(file), _) => match file.next(rows_max, &self.reading)? {
+                    Taken::Rows(rows, kinds) => Some((rows.num_rows(), rows.columns().to_vec(), kinds)),
+                    Taken::Waits | Taken::Pauses => {
+                        return Ok(PolledRows { rows: None, status: look_again(now) });
+                    }
+                    Taken::End => None,
+                },
                 (OpenContent::Lines { file, more }, Some(decoding)) => {
                     let then = if left_bytes == 0 { More::Later } else { *more };
                     match decoding.step(rows_max, then, &open.name, &mut self.bad)? {
@@ -349,7 +431,17 @@ impl FileSplit {
                         }
                     }
                 }
-                (OpenContent::Lines { .. }, None) => return Err(mixed(&open.name)),
+                (OpenContent::Ahead(file), Some(decoding)) => {
+                    match file.step(rows_max, &mut left_bytes, decoding, &open.name, &mut self.bad)? {
+                        Taken::Rows(rows, kinds) => Some((rows.num_rows(), rows.columns().to_vec(), kinds)),
+                        Taken::Waits => return Ok(PolledRows { rows: None, status: look_again(now) }),
+                        Taken::Pauses => {
+                            return Ok(PolledRows { rows: None, status: SourceStatus::Ready });
+                        }
+                        Taken::End => None,
+                    }
+                }
+                (OpenContent::Lines { .. } | OpenContent::Ahead(_), None) => return Err(mixed(&open.name)),
             };
             match rows {
                 Some((count, columns, kinds)) => {
@@ -364,7 +456,11 @@ impl FileSplit {
     /// Closes the open file after it was read completely.
     fn close(&mut self) {
         if let Some(decoding) = &mut self.decoding {
-            self.bad.pass_input(decoding.lines());
+            let lines = match self.open.as_ref().map(|open| &open.content) {
+                Some(OpenContent::Ahead(file)) => file.lines(),
+                _ => decoding.lines(),
+            };
+            self.bad.pass_input(lines);
             decoding.start(Position::default());
         }
         self.open = None;
@@ -376,7 +472,7 @@ impl FileSplit {
     fn open_next(&mut self, now: ProcessingTime) -> Result<Option<SourceStatus>, ConnectError> {
         loop {
             if let Some(file) = self.files.get(self.next) {
-                self.open = self.reading.open(file, self.skip, &self.allowance)?;
+                self.open = self.reading.open(file, self.skip, &self.allowance, &self.helped)?;
                 if self.open.is_none() {
                     return Ok(Some(SourceStatus::IdleUntil(now.plus_nanos(ASK_AGAIN_NS))));
                 }
@@ -490,7 +586,7 @@ impl FileSplit {
     /// Opens the file of the saved position again and skips the part that was read before.
     fn reopen(&mut self, resume: Resume) -> Result<(), ConnectError> {
         let Some(found) = self.files.get(self.next) else { return Ok(()) };
-        let Some(mut open) = self.reading.open(found, resume.rows, &self.allowance)? else {
+        let Some(mut open) = self.reading.open(found, resume.rows, &self.allowance, &self.helped)? else {
             self.skip = resume.rows;
             return Ok(());
         };
@@ -509,7 +605,7 @@ impl FileSplit {
                 let known = if self.bad.diverts() { 0 } else { resume.bad };
                 decoding.start_again(Resume { bad: known, ..resume }, &mut self.bad);
             }
-            (OpenContent::Columns(_), _) => {}
+            (OpenContent::Columns(_) | OpenContent::Ahead(_), _) => {}
             (OpenContent::Lines { .. }, None) => return Err(mixed(&open.name)),
         }
         self.open = Some(open);
@@ -531,7 +627,7 @@ fn fill(file: &mut SourceFile, decoding: &mut Decoding, most: usize) -> Result<u
     Ok(count)
 }
 
-fn place_of(position: Position) -> FilePosition {
+pub(super) fn place_of(position: Position) -> FilePosition {
     FilePosition { line: position.lines + 1, offset_bytes: position.offset }
 }
 
@@ -555,6 +651,7 @@ impl RowSource for FileSplit {
     fn held_bytes(&self) -> usize {
         let open = match self.open.as_ref().map(|open| &open.content) {
             Some(OpenContent::Lines { file, .. }) => file.held_bytes(),
+            Some(OpenContent::Ahead(file)) => file.held_bytes(),
             Some(OpenContent::Columns(file)) => file.held_bytes(),
             None => 0,
         };
@@ -574,6 +671,9 @@ impl RowSource for FileSplit {
             (None, _) => (self.skip > 0).then(|| Resume { rows: self.skip, ..Resume::default() }),
             (Some(OpenFile { content: OpenContent::Columns(file), .. }), _) => {
                 Some(Resume { rows: file.given(), ..Resume::default() })
+            }
+            (Some(OpenFile { content: OpenContent::Ahead(file), .. }), Some(decoding)) => {
+                Some(file.resume(decoding, &self.bad))
             }
             (Some(_), Some(decoding)) => Some(decoding.resume(&self.bad)),
             (Some(_), None) => None,
@@ -610,6 +710,7 @@ impl RowSource for FileSplit {
         }
         if is_open {
             self.reopen(resume).map_err(|error| state.wrong(error.to_string()))?;
+            self.divide();
         }
         Ok(())
     }

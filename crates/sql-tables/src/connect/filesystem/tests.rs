@@ -1,6 +1,7 @@
 //! Files are read as they were found or the query fails; reading continues from every position; written files
 //! appear complete.
 
+mod ahead;
 mod damaged;
 mod faults;
 mod overwriting;

@@ -89,6 +89,45 @@ fn what_was_read_is_pending_until_it_is_out() {
     assert_eq!(tally.rows_in(), 6, "nothing was read");
 }
 
+/// A source that works for others, for two polls.
+struct Helps(u64);
+
+impl RowSource for Helps {
+    fn poll(&mut self, _: ProcessingTime, _: usize) -> Result<PolledRows, Fault> {
+        self.0 += 1;
+        let status = if self.0 < 3 { SourceStatus::Ready } else { SourceStatus::Ended };
+        Ok(PolledRows { rows: None, status })
+    }
+
+    fn only_helps(&self) -> bool {
+        true
+    }
+
+    fn save(&self, _: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+/// The stream of a source that only helps has its last batch at once, so that nobody waits for it, and its work goes on. If it
+/// is stopped before, its job is as complete as its readers are.
+#[test]
+fn a_helper_ends_its_stream_at_once() {
+    let (reading, clock) = one_column();
+    let (rows, end) = (Box::new(Helps(0)), JobEnd::new(true));
+    let mut source = TableSource::new(Arc::new(reading), rows, clock, Tally::default(), end.clone());
+    source.finish().unwrap();
+    assert!(end.is_complete());
+    let mut out = Few { batches: 10, rows: 0 };
+    for status in [SourceStatus::Ready, SourceStatus::Ready, SourceStatus::Ended] {
+        assert_eq!(source.poll(ProcessingTime::ZERO, 1_000, &mut out).unwrap().status, status);
+        assert_eq!((out.batches, out.rows), (9, 0), "one batch without rows");
+    }
+}
+
 fn one_column() -> (Reading, Arc<VirtualClock>) {
     let clock = Arc::new(VirtualClock::default());
     let schema = Schema::new(vec![SqlType::Int.field("a", true)]);

@@ -42,6 +42,8 @@ pub(super) struct Needs {
     pub(super) rows: usize,
     /// Bytes of the pages and dictionaries in memory at once, and of the rows that are read at a time.
     pub(super) bytes: usize,
+    /// The most bytes of the values of these rows.
+    pub(super) rows_bytes: usize,
 }
 
 /// Reads the page headers of some columns in all row groups, and computes the memory needed to read these
@@ -72,7 +74,8 @@ pub(super) fn needs(
     let rows = (ROWS_BYTES_MAX / row_bytes).clamp(1, BATCH_ROWS_MAX);
     // The bytes of rows count twice, because rows are held as they were read and as values of the table's
     // types.
-    Ok(Needs { rows, bytes: page_bytes.saturating_add(rows.saturating_mul(row_bytes).saturating_mul(2)) })
+    let rows_bytes = rows.saturating_mul(row_bytes);
+    Ok(Needs { rows, bytes: page_bytes.saturating_add(rows_bytes.saturating_mul(2)), rows_bytes })
 }
 
 /// Memory needed to read one column chunk of a Parquet file.
