@@ -1,0 +1,99 @@
+-- Found while Flink's own tests of streams were asked (`runtime/stream/sql`, and the programs of `nodes/exec`): words that are columns,
+-- settings that change rows, names for the elements of a collection. Rows, columns and queries are our own; answers by hand.
+CREATE TABLE Sale (id INT, `user` STRING, item STRING, at_ms BIGINT, ts AS TO_TIMESTAMP_LTZ(at_ms, 3), tags ARRAY<STRING>,
+  WATERMARK FOR ts AS ts - INTERVAL '5' SECOND);
+
+--- input Sale
+1,ann,pen,1000,r;g
+2,bob,pen,2000,g
+3,cid,ink,3000,NULL
+4,ann,ink,9000,b
+
+--- set 'execution.runtime-mode' = 'streaming'
+
+--- query a word that Flink has no function for is a column by itself
+SELECT id, user FROM Sale WHERE user <> 'bob';
+
+--- rows
+1,ann
+3,cid
+4,ann
+
+--- query such a word is a key, too
+SELECT user, COUNT(*) FROM Sale GROUP BY user;
+
+--- changelog
++I,ann,1
++I,bob,1
++I,cid,1
+-U,ann,1
++U,ann,2
+
+--- query the first row of each item, by such a word
+SELECT id, user, item FROM (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY item ORDER BY ts) AS rn FROM Sale
+) WHERE rn = 1;
+
+--- rows
+1,ann,pen
+3,cid,ink
+
+--- query such a word without a column
+SELECT current_role FROM Sale;
+
+--- error UNKNOWN_COLUMN
+current_role
+
+--- query such a word is no name of a table
+SELECT user.id FROM Sale AS user;
+
+--- error SYNTAX
+user is a word of SQL and no name
+
+--- query such a word is no name of a result
+SELECT id AS user FROM Sale;
+
+--- error SYNTAX
+user is a word of SQL and no name
+
+--- query other words of SQL are no columns
+SELECT value FROM Sale;
+
+--- error SYNTAX
+value is a word of SQL and no name
+
+--- query a list of too many names
+SELECT id FROM Sale, UNNEST(tags) AS t (tag, place);
+
+--- error INVALID
+the list names 2 columns, and `t` has 1
+
+--- query a list of too few names for COLLECT, which is a map of values and their counts here (not as Flink)
+SELECT tag FROM (SELECT id, COLLECT(item) AS items FROM Sale GROUP BY id), UNNEST(items) AS t (tag);
+
+--- error INVALID
+the list names 1 column, and `t` has 2
+
+--- query windows that fire early
+SET 'table.exec.emit.early-fire.enabled' = 'true';
+
+--- error UNSUPPORTED
+'table.exec.emit.early-fire.enabled' is 'true', which is not supported
+
+--- query windows that wait for late rows
+SET 'table.exec.emit.allow-lateness' = '5 s';
+
+--- error UNSUPPORTED
+'table.exec.emit.allow-lateness' is '5 s', which is not supported
+
+--- query casts that give NULL where they fail
+SET 'table.exec.legacy-cast-behaviour' = 'ENABLED';
+
+--- error UNSUPPORTED
+'table.exec.legacy-cast-behaviour' is 'ENABLED', which is not supported
+
+--- query sinks that cut text
+SET 'table.exec.sink.type-length-enforcer' = 'TRIM_PAD';
+
+--- error UNSUPPORTED
+'table.exec.sink.type-length-enforcer' is 'TRIM_PAD', which is not supported
