@@ -1,5 +1,6 @@
 //! Settings of Flink that change rows, and that this engine does not have. A value with an effect in Flink is refused, so that no
-//! result differs silently; other settings of Flink are accepted without effect.
+//! result differs silently; other settings of Flink are accepted without effect, also those by which windows fire early, since
+//! the rows that are left in the end are the same.
 //!
 //! Source: Flink, `ExecutionConfigOptions`, `WindowEmitStrategy`, `TableConfigOptions`.
 
@@ -16,14 +17,12 @@ struct Foreign {
     help: &'static str,
 }
 
-const FOREIGN: [Foreign; 7] = [
+const FOREIGN: [Foreign; 5] = [
     Foreign {
         key: "table.exec.emit.allow-lateness",
         is_idle: |value| duration(value).is_some_and(|span| span.is_zero()),
         help: "late rows are dropped; declare a WATERMARK that waits longer",
     },
-    Foreign { key: "table.exec.emit.early-fire.enabled", is_idle: is_false, help: FIRES_ONCE },
-    Foreign { key: "table.exec.emit.late-fire.enabled", is_idle: is_false, help: FIRES_ONCE },
     Foreign {
         key: "table.exec.legacy-cast-behaviour",
         is_idle: |value| value == "disabled",
@@ -41,12 +40,6 @@ const FOREIGN: [Foreign; 7] = [
     },
     Foreign { key: "table.sql-dialect", is_idle: |value| value == "default", help: "there is one dialect" },
 ];
-
-const FIRES_ONCE: &str = "a window fires once, when the watermark has passed it";
-
-fn is_false(value: &str) -> bool {
-    value == "false"
-}
 
 /// Refuses settings whose values change rows in Flink and not here. `get` returns the value of a key of the session.
 ///
@@ -78,8 +71,7 @@ mod tests {
             check("table.exec.emit.allow-lateness", "0 s") && check("table.exec.emit.allow-lateness", "0")
         );
         assert!(!check("table.exec.emit.allow-lateness", "5 s"));
-        assert!(check("table.exec.emit.early-fire.enabled", "FALSE"));
-        assert!(!check("table.exec.emit.early-fire.enabled", "true"));
+        assert!(check("table.exec.emit.early-fire.enabled", "true"));
         assert!(check("table.exec.sink.type-length-enforcer", "IGNORE"));
         assert!(!check("table.exec.sink.type-length-enforcer", "TRIM_PAD"));
         assert!(check("table.exec.mini-batch.enabled", "true"));

@@ -74,12 +74,6 @@ SELECT tag FROM (SELECT id, COLLECT(item) AS items FROM Sale GROUP BY id), UNNES
 --- error INVALID
 the list names 1 column, and `t` has 2
 
---- query windows that fire early
-SET 'table.exec.emit.early-fire.enabled' = 'true';
-
---- error UNSUPPORTED
-'table.exec.emit.early-fire.enabled' is 'true', which is not supported
-
 --- query windows that wait for late rows
 SET 'table.exec.emit.allow-lateness' = '5 s';
 
@@ -97,3 +91,14 @@ SET 'table.exec.sink.type-length-enforcer' = 'TRIM_PAD';
 
 --- error UNSUPPORTED
 'table.exec.sink.type-length-enforcer' is 'TRIM_PAD', which is not supported
+
+--- set 'table.exec.emit.early-fire.enabled' = 'true'
+
+--- set 'table.exec.emit.early-fire.delay' = '1 s'
+
+--- query windows that fire early in Flink have the same rows in the end
+SELECT TUMBLE_START(ts, INTERVAL '5' SECOND), COUNT(*) FROM Sale GROUP BY TUMBLE(ts, INTERVAL '5' SECOND);
+
+--- rows
+1970-01-01 00:00:00.000,3
+1970-01-01 00:00:05.000,1
