@@ -68,11 +68,73 @@ SELECT id FROM Sale, UNNEST(tags) AS t (tag, place);
 --- error INVALID
 the list names 2 columns, and `t` has 1
 
---- query a list of too few names for COLLECT, which is a map of values and their counts here (not as Flink)
-SELECT tag FROM (SELECT id, COLLECT(item) AS items FROM Sale GROUP BY id), UNNEST(items) AS t (tag);
+--- query the values of COLLECT, each as often as it occurs
+SELECT tag FROM (SELECT COLLECT(item) AS items FROM Sale), UNNEST(items) AS t (tag);
+
+--- changelog
++I,pen
++I,pen
++I,ink
++I,ink
+
+--- query the values of COLLECT of each key, by WITH
+WITH c AS (SELECT user AS u, COLLECT(item) AS items FROM Sale GROUP BY user)
+SELECT u, tag FROM c CROSS JOIN UNNEST(c.items) AS t (tag);
+
+--- changelog
++I,ann,pen
++I,ann,ink
++I,bob,pen
++I,cid,ink
+
+--- query keys without values of COLLECT stay by LEFT JOIN
+SELECT u, tag FROM (SELECT user AS u, COLLECT(NULLIF(item, 'pen')) AS items FROM Sale GROUP BY user)
+LEFT JOIN UNNEST(items) AS t (tag) ON TRUE;
+
+--- changelog
++I,ann,ink
++I,bob,NULL
++I,cid,ink
+
+--- query the values of COLLECT in windows, behind a join
+SELECT s.id, w.`end`, t.tag FROM Sale AS s
+JOIN (SELECT TUMBLE_END(ts, INTERVAL '5' SECOND) AS `end`, COLLECT(item) AS items FROM Sale GROUP BY TUMBLE(ts, INTERVAL '5' SECOND)) AS w
+  ON s.id = EXTRACT(SECOND FROM w.`end`) / 5
+CROSS JOIN UNNEST(w.items) AS t (tag);
+
+--- rows
+1,1970-01-01 00:00:05.000,pen
+1,1970-01-01 00:00:05.000,pen
+1,1970-01-01 00:00:05.000,ink
+2,1970-01-01 00:00:10.000,ink
+
+--- query values of COLLECT with their positions, which are in the order of the values here (not as Flink)
+SELECT tag, place FROM (SELECT COLLECT(item) AS items FROM Sale), UNNEST(items) WITH ORDINALITY AS t (tag, place);
+
+--- changelog
++I,ink,1
++I,ink,2
++I,pen,3
++I,pen,4
+
+--- query rows that are collected
+SELECT i, u FROM (SELECT COLLECT(ROW(id, `user`)) AS people FROM Sale WHERE id < 3), UNNEST(people) AS t (i, u);
+
+--- changelog
++I,1,ann
++I,2,bob
+
+--- query a list of too many names for COLLECT
+SELECT tag FROM (SELECT COLLECT(item) AS items FROM Sale), UNNEST(items) AS t (tag, number);
 
 --- error INVALID
-the list names 1 column, and `t` has 2
+the list names 2 columns, and `t` has 1
+
+--- query other maps have rows of two columns
+SELECT id, k, v FROM (SELECT id, MAP[item, 2] AS m FROM Sale WHERE id = 1), UNNEST(m) AS t (k, v);
+
+--- rows
+1,pen,2
 
 --- query windows that wait for late rows
 SET 'table.exec.emit.allow-lateness' = '5 s';
