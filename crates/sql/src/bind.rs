@@ -24,6 +24,7 @@ mod hints;
 mod join;
 mod kept;
 mod lateral;
+mod multiset;
 mod names;
 mod on;
 mod order;

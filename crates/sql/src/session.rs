@@ -36,11 +36,13 @@ use crate::text::hints::with_options;
 use crate::text::portable::only_here;
 use crate::text::script::{self, Insert, Placed, Statement};
 
+use foreign::check_foreign;
 use overwrite::partition_of;
 
 mod alter;
 mod create;
 mod every;
+mod foreign;
 mod functions;
 mod overwrite;
 mod show;
@@ -507,6 +509,7 @@ impl Settings {
 
     /// Reads the settings of a session from their texts; a key without a value has its default.
     fn of<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Result<Self, SqlError> {
+        check_foreign(&get)?;
         let wrong = |key: &str, value: &str, wanted: &str| {
             SqlError::new(Code::Invalid, format!("'{key}' is '{value}', and must be {wanted}"))
         };

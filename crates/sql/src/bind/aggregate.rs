@@ -29,8 +29,8 @@ use super::portable::OnlyHere;
 use super::scope::{Base, Meaning, Scope};
 use super::sets;
 use super::syntax::{
-    check_name, has_aggregate, has_query, not_supported, place_of_expression, place_of_name, refuse_any,
-    said, size, without_brackets, without_signs,
+    check_names_of_value, has_aggregate, has_query, not_supported, place_of_expression, place_of_name,
+    refuse_any, said, size, without_brackets, without_signs,
 };
 use super::typing::argument;
 
@@ -248,7 +248,7 @@ impl Planner<'_> {
         let value = match without_brackets(expression) {
             // A name of a result is a key if no column has it.
             Expr::Identifier(name) => {
-                check_name(name)?;
+                check_names_of_value(std::slice::from_ref(name))?;
                 let value = match groups.input.meaning(std::slice::from_ref(name)) {
                     Ok(Meaning::Alias(expression)) => {
                         self.note(OnlyHere::ResultName, place_of_name(name));

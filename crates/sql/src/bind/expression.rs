@@ -28,8 +28,8 @@ use super::portable::OnlyHere;
 use super::quantified::Quantified;
 use super::scope::{Meaning, Scope};
 use super::syntax::{
-    check_name, is_made_of_json, is_plain_call, not_supported, place_of_expression, place_of_name, said,
-    without_brackets, without_signs,
+    check_names_of_value, is_made_of_json, is_plain_call, not_supported, place_of_expression, place_of_name,
+    said, without_brackets, without_signs,
 };
 use super::types::type_of;
 use super::typing::{boolean, is, not, text};
@@ -209,7 +209,7 @@ impl Planner<'_> {
 
     /// Returns the value of a name: a column, or a field of a column.
     pub(super) fn value_of_name(&self, parts: &[Ident], scope: &Scope<'_>) -> Result<Typed> {
-        parts.iter().try_for_each(check_name)?;
+        check_names_of_value(parts)?;
         self.note_common_column(parts, scope);
         let (value, fields) = match scope.meaning(parts)? {
             Meaning::Value(value, fields) => (value, fields),

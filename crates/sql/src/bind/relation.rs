@@ -11,6 +11,9 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 use super::names::{Names, Visible};
 use super::syntax::{check_name, not_supported, place_of_name};
 
+/// Greatest number of columns that an error about a list of names shows.
+const NAMES_SHOWN_MAX: usize = 20;
+
 /// Rows of a FROM clause, or of a part of it.
 pub(super) struct Relation {
     pub(super) source: Source,
@@ -166,8 +169,14 @@ impl Names {
         }
         let table: Option<Arc<str>> = Some(Arc::from(name.value.as_str()));
         if !columns.is_empty() && columns.len() != self.columns.len() {
-            let message = "the list of names is as long as the table has columns";
-            return Err(SqlError::new(Code::Invalid, message).at(place_of_name(name)));
+            let known = self.columns.iter().take(NAMES_SHOWN_MAX).map(|column| format!("`{}`", column.name));
+            let listed = match columns.len() {
+                1 => "1 column".to_owned(),
+                count => format!("{count} columns"),
+            };
+            let message = format!("the list names {listed}, and `{}` has {}", name.value, self.columns.len());
+            let error = SqlError::new(Code::Invalid, message).at(place_of_name(name));
+            return Err(error.help(format!("name each of {}", known.collect::<Vec<_>>().join(", "))));
         }
         let given = columns.iter().map(|column| Some(Arc::from(column.name.value.as_str())));
         let visible = self

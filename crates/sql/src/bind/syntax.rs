@@ -13,7 +13,7 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 use crate::text::ddl::place_of;
 use crate::text::dialect::single_name;
 use crate::text::interval::{MILLIS, MONTHS};
-pub(super) use crate::text::reserved::check_name;
+pub(super) use crate::text::reserved::{check_name, check_names_of_value};
 
 /// Returns whether an expression is a sub-query, or a test of one.
 pub(super) fn is_query(expression: &Expr) -> bool {

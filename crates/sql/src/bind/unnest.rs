@@ -31,6 +31,7 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 use super::Planner;
 use super::from::check_parts;
 use super::join::kept;
+use super::multiset::with_elements;
 use super::names::Names;
 use super::portable::OnlyHere;
 use super::relation::{Condition, OpenUnnest, Relation, Source};
@@ -203,7 +204,7 @@ impl Planner<'_> {
             );
         }
         let scope = Scope::new(&left.names, left.source.columns());
-        let (value, mut made) = self.unnested(call, &scope)?;
+        let (value, mut made) = self.unnested(call, &scope, &left.source)?;
         if let Some(name) = call.names_column(&made) {
             made.iter_mut().for_each(|column| name.clone_into(&mut column.name));
         }
@@ -258,12 +259,18 @@ impl Planner<'_> {
         Ok(Relation { source: Source::Unnest(Box::new(open)), names, version: None, pulled })
     }
 
-    /// Returns the array or map whose elements are the rows of a call, and the columns of the rows.
-    fn unnested(&self, call: &UnnestCall<'_>, scope: &Scope<'_>) -> Result<(Typed, Vec<Column>)> {
+    /// Returns the array or map whose elements are the rows of a call, and the columns of the rows. `source` has the columns
+    /// before the call.
+    fn unnested(
+        &self,
+        call: &UnnestCall<'_>,
+        scope: &Scope<'_>,
+        source: &Source,
+    ) -> Result<(Typed, Vec<Column>)> {
         match &call.of {
             Unnested::Elements(value) => {
                 let at = place_of_expression(value).or(call.at);
-                let value = self.bind(value, scope)?;
+                let value = with_elements(self.bind(value, scope)?, source);
                 let columns = columns_of(&value.of, call.has_ordinality);
                 let columns = columns.ok_or_else(|| no_collection(&value).at(at))?;
                 Ok((value, columns))

@@ -380,6 +380,36 @@ pub fn is_reserved(word: &str) -> bool {
     RESERVED.binary_search(&word.to_ascii_uppercase().as_str()).is_ok()
 }
 
+/// Reserved words that are read as a column where a value stands by itself, sorted. SQL has functions without arguments of these
+/// names, and Flink has none of them, so it looks for a column.
+///
+/// Source: Calcite's grammar, `ContextVariable`; `SqlValidatorImpl.makeNullaryCall`.
+const WITHOUT_FUNCTION: [&str; 9] = [
+    "CURRENT_CATALOG",
+    "CURRENT_DEFAULT_TRANSFORM_GROUP",
+    "CURRENT_PATH",
+    "CURRENT_ROLE",
+    "CURRENT_SCHEMA",
+    "CURRENT_USER",
+    "SESSION_USER",
+    "SYSTEM_USER",
+    "USER",
+];
+
+/// Refuses the parts of the name of a value, such as `t.a`, that cannot be names without quotes.
+///
+/// # Errors
+/// As [`check_name`].
+pub fn check_names_of_value(parts: &[Ident]) -> Result<(), SqlError> {
+    if let [only] = parts
+        && only.quote_style.is_none()
+        && WITHOUT_FUNCTION.binary_search(&only.value.to_ascii_uppercase().as_str()).is_ok()
+    {
+        return Ok(());
+    }
+    parts.iter().try_for_each(check_name)
+}
+
 /// Refuses a word that cannot be a name without quotes, such as a reserved word.
 ///
 /// # Errors
@@ -406,7 +436,8 @@ mod tests {
 
     #[test]
     fn words_are_looked_up_whatever_their_case() {
-        assert!(RESERVED.is_sorted());
+        assert!(RESERVED.is_sorted() && WITHOUT_FUNCTION.is_sorted());
+        assert!(WITHOUT_FUNCTION.iter().all(|word| is_reserved(word)));
         assert!(is_reserved("value") && is_reserved("User") && is_reserved("TIMESTAMP"));
         assert!(
             !is_reserved("price") && !is_reserved("ts") && !is_reserved("window_start") && !is_reserved("id")

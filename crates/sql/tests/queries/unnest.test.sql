@@ -505,7 +505,7 @@ UNNEST takes an ARRAY or a MAP
 SELECT * FROM t, UNNEST(a) AS u (x, y);
 
 --- error INVALID
-the list of names is as long as the table has columns
+the list names 2 columns, and `u` has 1
 
 --- query a table that comes later
 SELECT * FROM UNNEST(t.a) AS u (x), t;
