@@ -23,7 +23,7 @@ impl<T> Addressed<T> {
 }
 
 /// Number of key groups, the parts into which an exchange of values with several keys divides all keys. A copy of a keyed
-/// operator has a range of key groups. So 128 copies are the most that have keys (Flink's default `max-parallelism`).
+/// operator has a range of key groups. More copies than key groups would not all have keys.
 pub const KEY_GROUPS: u64 = 128;
 
 /// Returns the key group of a key, by a hash whose upper bits are well mixed: a number below [`KEY_GROUPS`].

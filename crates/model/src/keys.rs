@@ -28,6 +28,9 @@ pub trait Keys<T>: Send {
     /// Divides a value by the keys of its records among `copies` copies of the operator, of which there are at least
     /// two. The parts wait here until [`next_part`](Self::next_part) has returned them. Called only if
     /// [`DIVIDES`](Self::DIVIDES) is true, and after all parts of the value before were returned.
+    ///
+    /// # Panics
+    /// If [`DIVIDES`](Self::DIVIDES) is false.
     fn divide(&mut self, value: T, copies: usize) {
         let _ = (value, copies);
         unreachable!("values of one key each are not divided")

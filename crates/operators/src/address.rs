@@ -1,15 +1,15 @@
 //! Address: tells for each record to which copy of a keyed operator it goes.
 //!
 //! Input      `Record<T>` in any order
-//! Output     the same records as `Addressed<T>`, with a hash of the key that the operator behind the edge gives
+//! Output     the same records, or the part of each record for each copy, as `Addressed<T>`, with a hash of the key that the operator behind the edge gives
 //!            them; records that the operator would ignore are left out, if its [`Keys`] can tell
-//! State      only the state of the keys
+//! State      the state of the keys, and the parts of one record that wait
 //! Emits      at once
 //! Late       no record is late
 //! Watermark  forwarded unchanged
-//! Cost       one call of the function for keys, and one hash, per record
+//! Cost       one call of the function for keys, and one hash, per record; a divided record is copied once
 //!
-//! A record may hold several keys, such as a batch of rows does. Then it is divided, and each copy gets its part.
+//! A record may hold several keys, as a batch of rows does. It is then divided, and each copy gets its part.
 //!
 //! ```
 //! # use thalweg::{Count, Segment, SessionGap, Span, Stream, WindowError, Windowed};
@@ -255,6 +255,7 @@ where
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        assert!(!self.keys.has_parts(), "state is saved when all that is emitted is through (O3, O4)");
         self.keys.save(state)
     }
 

@@ -4,6 +4,7 @@
 //! and watermarks. A plan is complete: it holds everything needed to run it, nothing is left to resolve, and
 //! every operator with state has a bound for it (a window, an interval, a time to live).
 
+mod arrival;
 pub mod changes;
 pub mod explain;
 pub mod prune;
@@ -643,40 +644,6 @@ macro_rules! inputs_of {
             Node::Join { left, right, .. } => vec![left, right],
         }
     };
-}
-
-impl Node {
-    /// Returns whether the rows that the operator emits depend on the order in which the rows of its inputs arrive, beyond
-    /// the order of their own emission and of the changes of a key that come before its last change. An example is a top-N,
-    /// in which the first of several rows that are equal by the order comes first.
-    pub fn depends_on_arrival(&self) -> bool {
-        match self {
-            Node::Scan { .. }
-            | Node::Values(_)
-            | Node::Calc { .. }
-            | Node::Expand { .. }
-            | Node::Unnest { .. }
-            | Node::ByArrival { .. }
-            | Node::AssignWindows { .. }
-            | Node::Union(_)
-            | Node::Final { .. }
-            | Node::Bag { .. } => false,
-            Node::WindowAggregate { calls, .. } | Node::Group { calls, .. } => {
-                calls.iter().any(AggregateCall::depends_on_order)
-            }
-            Node::SortedOver { is_final, .. } => !is_final,
-            Node::Join { join, .. } => match join.method {
-                JoinMethod::Temporal { .. } | JoinMethod::Lookup => true,
-                JoinMethod::Window { .. } | JoinMethod::Interval { .. } | JoinMethod::Regular { .. } => false,
-            },
-            Node::Limit { .. }
-            | Node::Sort { .. }
-            | Node::WindowTopN { .. }
-            | Node::Over { .. }
-            | Node::Normalize { .. }
-            | Node::Rank { .. } => true,
-        }
-    }
 }
 
 impl Plan {

@@ -99,10 +99,10 @@ impl Batch {
         self.watermark == Some(EventTime::MAX)
     }
 
-    /// Returns whether the batch has only inserted rows and may be merged with other batches.
+    /// Returns whether the batch may be merged with other batches: it neither fails the query nor ends its source.
     #[inline]
-    pub fn is_plain(&self) -> bool {
-        self.kinds.is_none() && self.failure.is_none() && !self.is_last()
+    pub fn is_mergeable(&self) -> bool {
+        self.failure.is_none() && !self.is_last()
     }
 
     /// Returns the number of rows of the batch.

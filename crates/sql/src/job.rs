@@ -42,11 +42,15 @@ const USUAL_BATCH_BYTES: u64 = 64 << 10;
 /// Divisor of the memory budget: the batches that lie on edges may take one quarter of the budget.
 const EDGES_PART: u64 = 4;
 
-/// Returns the edge limits for `jobs` jobs which run at once. Batches on edges are not charged to the memory
-/// budget, so the more jobs run, the smaller are their edges. All edges together hold about a quarter of the
+/// Returns the edge limits for `jobs` jobs which run at once on `workers` workers. Batches on edges are not charged to the
+/// memory budget, so the more jobs run, the smaller are their edges. All edges together hold about a quarter of the
 /// budget, but each edge has room for at least two batches.
-pub fn batch_edges(jobs: usize, budget_bytes: u64) -> EdgeLimits {
-    let edges = (jobs.max(1) as u64).saturating_mul(EDGES_PER_JOB);
+///
+/// With several workers a job has an exchange by key. Its edges are as many as the square of the workers, and each holds
+/// parts of batches, so they count as one edge for each worker.
+pub fn batch_edges(jobs: usize, workers: usize, budget_bytes: u64) -> EdgeLimits {
+    let exchanged = if workers > 1 { workers as u64 } else { 0 };
+    let edges = (jobs.max(1) as u64).saturating_mul(EDGES_PER_JOB + exchanged);
     let EdgeLimits { block_records, chunk_blocks, chunks_max, .. } = BATCH_EDGES;
     let most = block_records * chunk_blocks * chunks_max;
     let batches = budget_bytes / EDGES_PART / edges.saturating_mul(USUAL_BATCH_BYTES);
@@ -313,11 +317,13 @@ mod tests {
     #[test]
     fn edges_of_many_jobs_are_small() {
         let batches = |jobs: usize, budget_bytes: u64| {
-            let limits = batch_edges(jobs, budget_bytes);
+            let limits = batch_edges(jobs, 1, budget_bytes);
             limits.check().unwrap();
             limits.block_records * limits.chunk_blocks * limits.chunks_max
         };
-        assert_eq!(batch_edges(1, 256 << 20), BATCH_EDGES);
+        assert_eq!(batch_edges(1, 1, 256 << 20), BATCH_EDGES);
+        assert_eq!(batch_edges(1, 2, 256 << 20), BATCH_EDGES);
+        assert!(batch_edges(1, 128, 256 << 20).chunks_max < BATCH_EDGES.chunks_max);
         assert_eq!([0, 10, 20, 100].map(|jobs| batches(jobs, 256 << 20)), [32, 32, 16, 3]);
         assert_eq!([300, 4_096, usize::MAX].map(|jobs| batches(jobs, 64 << 20)), [2, 2, 2]);
         assert_eq!((batches(1, 1 << 16), batches(1, u64::MAX)), (2, 32));

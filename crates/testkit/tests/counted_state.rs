@@ -66,7 +66,7 @@ fn run(mode: &str, select: &str) -> (Held, Held) {
         .entropy(Box::new(SeededEntropy::new(0)))
         .memory_budget_bytes(1 << 30)
         // Blocks on edges are as small as possible, because batches on edges are counted in neither figure.
-        .edges(batch_edges(usize::MAX, 0))
+        .edges(batch_edges(usize::MAX, 1, 0))
         .build_stepped();
     let Stepped { engine, mut workers, growth } = built.expect("settings lie in their range");
     let graph = assembled.query.plan(Layout { chaining: Chaining::Default, parallel: Parallel::Serial });

@@ -149,7 +149,7 @@ pub use awaited::Awaited;
 pub(crate) use edges::Slot;
 pub use edges::{BothOf, Branch, FromEdges, Part, SeveralOf, SidesOf};
 pub use planner::Planner;
-use planner::{PARTITIONS_MAX, PartitionOf, join};
+use planner::{PARTITIONS_MAX, PartitionOf, STREAMS_OF_PARTITIONS_MAX, join};
 pub use splits::FromSplits;
 
 /// A part of a stream: everything from its source up to a place where values of type `T` flow.
@@ -587,7 +587,8 @@ pub struct Erased<T: Send + 'static> {
 
 /// A segment behind a pointer, with the functions that planning needs of a segment which ends at an edge.
 trait AnySegment<T: Send + 'static> {
-    /// Returns the ways in which several workers may share the operators behind the segment.
+    /// Returns the ways in which several workers may share the operators behind the segment: [`Segment::allowed`], whose
+    /// name a segment has already.
     fn allows(&self, planner: &Planner) -> Allowed;
 
     /// Ends the segment at an edge. `last` tells which task its last operator is put into.

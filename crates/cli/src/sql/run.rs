@@ -288,7 +288,7 @@ fn engine(wanted: &Wanted<'_>, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<E
     let of_file = jobs.iter().find_map(|job| job.settings.workers).map(|workers| workers as u64);
     let workers = wanted.workers.or(of_file).unwrap_or_else(cores);
     let budget_bytes = wanted.memory_budget.unwrap_or(limits::MEMORY_BUDGET_BYTES.default);
-    let edges = batch_edges(jobs.len(), budget_bytes);
+    let edges = batch_edges(jobs.len(), workers as usize, budget_bytes);
     let policy = policy::configured(policy_name(wanted, jobs), &wanted.policy_settings)
         .map_err(|error| WrongOption(error.to_string()))?;
     let builder = Engine::builder().workers(workers).clock(Arc::clone(clock)).edges(edges);

@@ -2,10 +2,13 @@
 //! operator fails, one batch with the failure is emitted instead of further output. Small batches that wait
 //! in the input are merged.
 
+use std::sync::Arc;
+
 use arrow::compute::concat_batches;
 use thalweg_model::{
     Allowance, EventTime, Flow, Input, Mark, Output, Record, StateError, StateReader, StateWriter, Weighed,
 };
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, NOTHING_WEIGHED};
@@ -192,8 +195,8 @@ impl Emission {
     }
 }
 
-/// Merges an input batch with the batches that wait after it in the input, as long as all are plain inserts
-/// and the result fits in one batch. `seen` returns the batch of a waiting record, or `None` if it may not be
+/// Merges an input batch with the batches that wait after it in the input, as long as the result fits in one batch.
+/// `seen` returns the batch of a waiting record, or `None` if it may not be
 /// merged.
 pub(super) fn together<T, I: Input<T>>(
     input: &mut I,
@@ -204,11 +207,11 @@ pub(super) fn together<T, I: Input<T>>(
     let mut event_time = first.event_time;
     let (mut rows, mut bytes) = (first.value.len(), 0);
     let mut batches = vec![first.value];
-    while input.remaining() > 0 && rows < BATCH_ROWS_MAX && batches[0].is_plain() {
+    while input.remaining() > 0 && rows < BATCH_ROWS_MAX && batches[0].is_mergeable() {
         bytes += batches[batches.len() - 1].bytes();
         let fits = input.inspect(0, |next| {
             seen(&next.value).is_some_and(|next| {
-                next.is_plain()
+                next.is_mergeable()
                     && rows + next.len() <= BATCH_ROWS_MAX
                     && bytes + next.bytes() <= BATCH_BYTES_MAX
             })
@@ -223,5 +226,12 @@ pub(super) fn together<T, I: Input<T>>(
         return (event_time, Ok(batches.swap_remove(0)));
     }
     let merged = concat_batches(&batches[0].rows.schema(), batches.iter().map(|batch| &batch.rows));
-    (event_time, merged.map(Batch::new).map_err(arrow_error))
+    let is_changing = batches.iter().any(|batch| batch.kinds.is_some());
+    let kinds = is_changing.then(|| {
+        batches
+            .iter()
+            .flat_map(|batch| (0..batch.len()).map(|row| batch.kind(row)))
+            .collect::<Arc<[RowKind]>>()
+    });
+    (event_time, merged.map(|rows| Batch { kinds, ..Batch::new(rows) }).map_err(arrow_error))
 }

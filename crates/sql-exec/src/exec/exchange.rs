@@ -5,13 +5,14 @@
 //! all copies.
 //!
 //! A batch whose rows all go to one copy is sent as it is; the rows of any other batch are copied once. A failure goes to
-//! one copy, since one is enough to end the query. A batch that ends its source goes to all copies.
+//! all copies: a copy that does not see it would emit results without the rows behind it. A batch that ends its source goes to
+//! all copies, too.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
-use thalweg_model::{Allowance, Either, EventTime, KEY_GROUPS, Keys, key_group_of};
+use thalweg_model::{Allowance, Blame, Either, EventTime, KEY_GROUPS, Keys, key_group_of};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::key_hashes;
@@ -60,6 +61,8 @@ struct Divider {
     /// Parts that were not sent so far, each with the hash that addresses it to its copy.
     parts: VecDeque<(u64, Batch)>,
     allowance: Allowance,
+    /// Tells whether an expression of the key has panicked.
+    blame: Blame,
 }
 
 impl Divider {
@@ -70,6 +73,7 @@ impl Divider {
             rows: Vec::new(),
             parts: VecDeque::new(),
             allowance: Allowance::default(),
+            blame: Blame::default(),
         }
     }
 
@@ -77,23 +81,32 @@ impl Divider {
         Divider::new(self.by.clone())
     }
 
+    /// Returns the name of the operator if an expression of its key has panicked.
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(&*self.by.name)
+    }
+
     /// Divides a batch, and appends its parts to `parts`.
     fn divide(&mut self, batch: Batch, copies: usize) {
-        if batch.failure.is_some() {
-            self.put(0, copies, batch);
-        } else if let Err(error) = self.divided(batch, copies) {
-            self.put(0, copies, Batch::failed(&self.by.name, error));
+        let failed = match batch.failure {
+            Some(_) => Some(batch),
+            None => self.divided(batch, copies).err().map(|error| Batch::failed(&self.by.name, error)),
+        };
+        if let Some(failed) = failed {
+            (0..copies).for_each(|copy| self.put(copy, copies, failed.clone()));
         }
     }
 
     fn divided(&mut self, batch: Batch, copies: usize) -> Outcome<()> {
-        let RowKeys { keys, watch, .. } = &self.by;
-        let columns = Watch::within(watch.as_ref(), || {
-            keys.iter().map(|key| key.evaluate_column(&batch.rows)).collect::<Outcome<Vec<ArrayRef>>>()
-        })?;
         if batch.is_empty() && !batch.is_last() {
             return Ok(());
         }
+        let RowKeys { keys, watch, .. } = &self.by;
+        let columns = self.blame.on(|| {
+            Watch::within(watch.as_ref(), || {
+                keys.iter().map(|key| key.evaluate_column(&batch.rows)).collect::<Outcome<Vec<ArrayRef>>>()
+            })
+        })?;
         key_hashes(&columns, batch.len(), &mut self.hashes);
         self.rows.resize_with(copies, Vec::new);
         self.rows.iter_mut().for_each(Vec::clear);
@@ -170,9 +183,10 @@ impl Keys<Batch> for BatchKeys {
     }
 
     fn divide(&mut self, batch: Batch, copies: usize) {
-        if let Some(divider) = &mut self.0 {
-            divider.divide(batch, copies);
-        }
+        let Some(divider) = &mut self.0 else {
+            unreachable!("only an operator with keys stands behind an exchange")
+        };
+        divider.divide(batch, copies);
     }
 
     fn next_part(&mut self) -> Option<(u64, Batch)> {
@@ -193,9 +207,8 @@ impl Keys<Batch> for BatchKeys {
         }
     }
 
-    /// Returns `None`, because the code around the operator knows which one has panicked.
     fn faulted(&self) -> Option<&str> {
-        None
+        self.0.as_ref().and_then(Divider::faulted)
     }
 }
 
@@ -226,9 +239,10 @@ impl Keys<Either<Batch, Batch>> for JoinKeys {
             Either::Right(batch) => (Side::Right, batch),
         };
         self.last = side;
-        if let Some(sides) = &mut self.sides {
-            sides[side.index()].divide(batch, copies);
-        }
+        let Some(sides) = &mut self.sides else {
+            unreachable!("only a join with keys stands behind an exchange")
+        };
+        sides[side.index()].divide(batch, copies);
     }
 
     fn next_part(&mut self) -> Option<(u64, Either<Batch, Batch>)> {
@@ -257,8 +271,7 @@ impl Keys<Either<Batch, Batch>> for JoinKeys {
         }
     }
 
-    /// Returns `None`, because the code around the join knows which operator has panicked.
     fn faulted(&self) -> Option<&str> {
-        None
+        self.sides.iter().flatten().find_map(Divider::faulted)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Input      batches of rows, or of changes
 //! Output     rows that are never changed, in the requested order
-//! State      the rows that are there so far; if rows are only added, at most as many as are requested
+//! State      the rows that are there so far; if rows are only added, at most as many as LIMIT and OFFSET ask for
 //! Emits      at the end of the input
 //! Late       ignores event time
 //! Watermark  held back until the last one, since rows of any event time come out at the end
@@ -24,7 +24,7 @@ use arrow::row::{RowConverter, Rows, SortField};
 use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
-use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of};
+use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
 use super::accounts::{Accounts, accounted};
 use super::calc::schema_of;
@@ -209,6 +209,9 @@ impl BatchOperator for FinalRows {
             .collect();
         let rows: Rows = self.converter.convert_columns(&columns).map_err(arrow_error)?;
         self.accounts.counts.read += batch.len() as u64;
+        let growth =
+            self.appended.as_ref().map_or(0, |appended| appended.growth_bytes(rows.num_rows(), rows.size()));
+        let _room = reserve_room(&self.accounts.allowance, growth)?;
         for (at, row) in rows.iter().enumerate() {
             let is_kept = if let Some(appended) = &mut self.appended {
                 appended.add(row.data())?;

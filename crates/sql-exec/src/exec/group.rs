@@ -25,14 +25,13 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, DynComparator, make_comparator};
-use arrow::compute::{SortOptions, concat_batches};
+use arrow::compute::SortOptions;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
-use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, pay, reserve_room};
@@ -116,6 +115,13 @@ struct Touched {
     is_new: bool,
     /// Whether the key has no rows any more.
     is_gone: bool,
+}
+
+/// Rows of a batch that are added, or taken back, together: their indexes, and the slots of their keys.
+struct Part {
+    is_added: bool,
+    slots: Vec<u32>,
+    rows: Vec<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -324,18 +330,34 @@ impl Group {
         Ok(results.iter().flatten().map(|column| column.get_array_memory_size()).sum())
     }
 
-    /// Aggregates the rows of a batch, up to a row whose key has lost all its rows within the batch before, and keeps the
-    /// rest for later. Sets one change for each key as the next output, and returns the bytes of the results.
+    /// Aggregates the rows of a batch, and sets one change for each key as the next output. Returns the bytes of the results.
     fn fold_once(&mut self, batch: &Batch) -> Outcome<usize> {
         self.keys.begin(self.now.ms());
         self.calls.reset(&self.keys.recycle(false));
+        let (touched, parts) = self.touch(batch)?;
+        self.accounts.counts.folded += parts.iter().map(|part| part.slots.len() as u64).sum::<u64>();
+        let known: Vec<u32> = touched.iter().filter(|key| !key.is_new).map(|key| key.slot).collect();
+        let left: Vec<u32> = touched.iter().filter(|key| !key.is_gone).map(|key| key.slot).collect();
+        self.calls.resize(self.keys.slots());
+        let before = self.calls.results_of(&known)?;
+        let columns = self.calls.columns(&batch.rows);
+        for Part { is_added, slots, rows } in &parts {
+            self.calls.fold(&columns, slots, rows, *is_added)?;
+        }
+        let results = [before, self.calls.results_of(&left)?];
+        self.set_last_changes(batch, &touched, &results)?;
+        Ok(results.iter().flatten().map(|column| column.get_array_memory_size()).sum())
+    }
+
+    /// Finds the keys of the rows of a batch. Returns the keys in the order of their last rows, and the rows that are added
+    /// and taken back together. A key that loses all its rows is released, and has another slot if it comes again.
+    fn touch(&mut self, batch: &Batch) -> Outcome<(Vec<Touched>, Vec<Part>)> {
         let keys = self.keys.rows(&batch.rows)?;
         let mut touched: Vec<Touched> = Vec::new();
-        let mut parts: Vec<(bool, Vec<u32>, Vec<u32>)> = Vec::new();
-        let mut end = batch.len();
+        let mut parts: Vec<Part> = Vec::new();
         for row in 0..batch.len() {
-            let comes = batch.kind(row).adds();
-            let found = if comes {
+            let is_added = batch.kind(row).adds();
+            let found = if is_added {
                 Some(self.keys.find_or_add(&keys, row))
             } else {
                 self.keys.find(&keys, row).map(|slot| (slot, false))
@@ -344,86 +366,74 @@ impl Group {
                 self.accounts.counts.filtered += 1;
                 continue;
             };
-            if self.places_in_batch.len() < self.keys.slots() {
-                self.places_in_batch.resize(self.keys.slots(), 0);
-            }
-            let place = self.places_in_batch[slot as usize] as usize;
-            let place = match touched.get(place) {
-                Some(known) if known.slot == slot => place,
-                _ => {
-                    self.places_in_batch[slot as usize] = touched.len() as u32;
-                    touched.push(Touched { slot, row: 0, is_new, is_gone: false });
-                    touched.len() - 1
-                }
-            };
-            if touched[place].is_gone {
-                end = row;
-                break;
-            }
             self.keys.touch(slot);
+            let place = self.place_in_batch(&mut touched, slot, is_new);
             touched[place].row = row as u32;
-            touched[place].is_gone = self.counted(slot, is_new, comes) == Some(0);
+            if self.counted(slot, is_new, is_added) == Some(0) {
+                touched[place].is_gone = true;
+                self.keys.release(slot);
+            }
             let part = match self.is_in_order {
-                true => parts.last_mut().filter(|part| part.0 == comes),
-                false => parts.iter_mut().find(|part| part.0 == comes),
+                true => parts.last_mut().filter(|part| part.is_added == is_added),
+                false => parts.iter_mut().find(|part| part.is_added == is_added),
             };
             match part {
-                Some((_, slots, rows)) => {
-                    slots.push(slot);
-                    rows.push(row as u32);
+                Some(part) => {
+                    part.slots.push(slot);
+                    part.rows.push(row as u32);
                 }
-                None => parts.push((comes, vec![slot], vec![row as u32])),
+                None => parts.push(Part { is_added, slots: vec![slot], rows: vec![row as u32] }),
             }
-        }
-        if end < batch.len() {
-            let (_, rest) = batch.clone().split(end);
-            self.left = Some(match self.left.take() {
-                // The rows behind this batch were split off it before.
-                Some(behind) => joined(&rest, &behind)?,
-                None => rest,
-            });
         }
         if !self.is_in_order {
             // A row may be taken back in the batch in which it is added.
-            parts.sort_by_key(|part| !part.0);
+            parts.sort_by_key(|part| !part.is_added);
         }
-        self.accounts.counts.folded += parts.iter().map(|part| part.1.len() as u64).sum::<u64>();
-        // Changes come out in the order of the last change of each key.
         touched.sort_unstable_by_key(|key| key.row);
-        let known: Vec<u32> = touched.iter().filter(|key| !key.is_new).map(|key| key.slot).collect();
-        let left: Vec<u32> = touched.iter().filter(|key| !key.is_gone).map(|key| key.slot).collect();
-        self.calls.resize(self.keys.slots());
-        let before = self.calls.results_of(&known)?;
-        let columns = self.calls.columns(&batch.rows);
-        for (comes, slots, rows) in &parts {
-            self.calls.fold(&columns, slots, rows, *comes)?;
+        Ok((touched, parts))
+    }
+
+    /// Returns the index of a key among the keys of the batch so far, to which it is added if it is missing.
+    fn place_in_batch(&mut self, touched: &mut Vec<Touched>, slot: u32, is_new: bool) -> usize {
+        if self.places_in_batch.len() < self.keys.slots() {
+            self.places_in_batch.resize(self.keys.slots(), 0);
         }
-        let results = [before, self.calls.results_of(&left)?];
-        let mut compared = Compared { results: &results, by_pass: HashMap::default() };
+        let place = &mut self.places_in_batch[slot as usize];
+        if touched.get(*place as usize).is_none_or(|known| known.slot != slot) {
+            *place = touched.len() as u32;
+            touched.push(Touched { slot, row: 0, is_new, is_gone: false });
+        }
+        *place as usize
+    }
+
+    /// Sets the change of each key as the next output: `results` has the results before the batch of the keys that were
+    /// there, and those after it of the keys that are there.
+    fn set_last_changes(
+        &mut self,
+        batch: &Batch,
+        touched: &[Touched],
+        results: &[Vec<ArrayRef>; 2],
+    ) -> Outcome<()> {
+        let mut compared = Compared { results, by_pass: HashMap::default() };
         let (mut kinds, mut rows, mut from) = (Vec::new(), Vec::new(), Vec::new());
         let (mut old, mut new) = (0, 0);
-        for key in &touched {
-            let Touched { slot, row, is_new, is_gone } = *key;
-            let step_of = |change| Step { row, change, before: (0, old), after: (1, new) };
+        for Touched { row, is_new, is_gone, .. } in touched {
+            let step = Step { row: *row, change: Change::Update, before: (0, old), after: (1, new) };
             let changes: &[(RowKind, (usize, usize))] = match (is_new, is_gone) {
                 (true, true) => &[],
                 (true, false) => &[(RowKind::Insert, (1, new))],
                 (false, true) => &[(RowKind::Delete, (0, old))],
-                (false, false) if !self.tells_same && compared.is_same(&step_of(Change::Update)) => &[],
+                (false, false) if !self.tells_same && compared.is_same(&step) => &[],
                 (false, false) => &[(RowKind::UpdateBefore, (0, old)), (RowKind::UpdateAfter, (1, new))],
             };
             for (kind, place) in changes {
                 kinds.push(*kind);
-                rows.push(row);
+                rows.push(*row);
                 from.push(*place);
-            }
-            if is_gone {
-                self.keys.release(slot);
             }
             (old, new) = (old + usize::from(!is_new), new + usize::from(!is_gone));
         }
-        self.set_changes(batch, kinds, &rows, &results, &from)?;
-        Ok(results.iter().flatten().map(|column| column.get_array_memory_size()).sum())
+        self.set_changes(batch, kinds, &rows, results, &from)
     }
 
     /// Sets changes of keys as the next output: the kind of each, the row of the batch that has its key, and the set and the
@@ -553,14 +563,6 @@ impl BatchOperator for Group {
         self.note_bytes();
         Ok(())
     }
-}
-
-/// Returns the rows of a batch, followed by those of another one.
-fn joined(first: &Batch, second: &Batch) -> Outcome<Batch> {
-    let rows = concat_batches(&first.rows.schema(), [&first.rows, &second.rows]).map_err(arrow_error)?;
-    let kinds =
-        (0..first.len()).map(|row| first.kind(row)).chain((0..second.len()).map(|row| second.kind(row)));
-    Ok(Batch { kinds: Some(kinds.collect()), watermark: second.watermark, ..Batch::new(rows) })
 }
 
 /// Returns whether values of a type have no fixed size, so that aggregate results may be long.

@@ -318,7 +318,9 @@ impl<'a> Assembly<'a> {
                     is_retracting: *is_retracting,
                     ttl_ms: ttl_ms.unwrap_or(i64::MAX),
                     has_row_without_input: self.timing.is_batch,
-                    is_once_per_batch: self.timing.is_mini_batch || self.is_final,
+                    // Which changes become one depends on how rows were batched, and so does the order of arrival
+                    // behind them.
+                    is_once_per_batch: (self.timing.is_mini_batch || self.is_final) && order == Order::Free,
                 };
                 let name = self.name("group");
                 let stream = self.stream(input, below)?;

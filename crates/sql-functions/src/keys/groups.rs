@@ -70,17 +70,21 @@ fn fold(column: &ArrayRef, hashes: &mut [u64]) {
         }
         DataType::List(_) => {
             let list = column.as_list::<i32>();
-            let items = of_values(list.values());
-            let offsets = list.value_offsets();
-            each(&|row, hash| of_hashes(&items[offsets[row] as usize..offsets[row + 1] as usize], hash));
+            let (offsets, first, count) = spanned(list.value_offsets());
+            let mut items = vec![SEED; count];
+            fold(&list.values().slice(first, count), &mut items);
+            each(&|row, hash| {
+                of_hashes(&items[offsets[row] as usize - first..offsets[row + 1] as usize - first], hash)
+            });
         }
         DataType::Map(_, _) => {
             let map = column.as_map();
-            let entries = map.entries().columns();
-            let mut items = vec![SEED; map.entries().len()];
-            entries.iter().for_each(|part| fold(part, &mut items));
-            let offsets = map.value_offsets();
-            each(&|row, hash| of_hashes(&items[offsets[row] as usize..offsets[row + 1] as usize], hash));
+            let (offsets, first, count) = spanned(map.value_offsets());
+            let mut items = vec![SEED; count];
+            map.entries().columns().iter().for_each(|part| fold(&part.slice(first, count), &mut items));
+            each(&|row, hash| {
+                of_hashes(&items[offsets[row] as usize - first..offsets[row + 1] as usize - first], hash)
+            });
         }
         DataType::Struct(_) => {
             let parts = column.as_struct().columns();
@@ -93,10 +97,12 @@ fn fold(column: &ArrayRef, hashes: &mut [u64]) {
     }
 }
 
-fn of_values(column: &ArrayRef) -> Vec<u64> {
-    let mut hashes = vec![SEED; column.len()];
-    fold(column, &mut hashes);
-    hashes
+/// Returns the offsets of lists, with the index of their first item and the number of their items: a slice of a column has
+/// the items of all of it.
+fn spanned(offsets: &[i32]) -> (&[i32], usize, usize) {
+    let first = offsets.first().copied().unwrap_or_default();
+    let end = offsets.last().copied().unwrap_or_default();
+    (offsets, first as usize, (end - first) as usize)
 }
 
 fn of_hashes(items: &[u64], hash: u64) -> u64 {

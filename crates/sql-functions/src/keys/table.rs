@@ -63,7 +63,7 @@ impl NumberTable {
         }
     }
 
-    /// Adds a number for a key that is not in the table. `hash_of` returns the hash of the key with a number, for a
+    /// Adds a number, below `u32::MAX`, for a key that is not in the table. `hash_of` returns the hash of the key with a number, for a
     /// table that grows.
     pub fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         if !self.has_places(1) {

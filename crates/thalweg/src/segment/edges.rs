@@ -13,7 +13,7 @@ use thalweg_operators::{Address, LeftOf, Only, RightOf};
 use thalweg_runtime::graph::{Both, Several, SharedEdge, SharedInputHandle, Sides};
 use thalweg_runtime::{EdgeKind, InputHandle, InputPlan, OutputPlan};
 
-use super::{Allowed, Gathers, Isolated, PartitionOf, Planner, Segment};
+use super::{Allowed, Gathers, Isolated, PartitionOf, Planner, STREAMS_OF_PARTITIONS_MAX, Segment};
 use crate::draft::Label;
 
 /// The edges from other streams that a segment begins with.
@@ -204,11 +204,20 @@ impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> EdgeInputs<T> for BothOf<C
 /// The edges of a union of any number of streams of one type.
 pub struct SeveralOf<C>(pub(crate) Vec<C>);
 
+impl<C> SeveralOf<C> {
+    /// Returns whether there are so many streams that one task cannot read the greatest number of partitions of each. Then
+    /// each stream ends in one edge.
+    fn is_wide(&self) -> bool {
+        self.0.len() > STREAMS_OF_PARTITIONS_MAX
+    }
+}
+
 impl<T: Send + 'static, C: Segment<T>> EdgeInputs<T> for SeveralOf<C> {
     const MAY: Allowed = Allowed { exchange: C::MAY.exchange, ..Allowed::NOTHING };
 
     fn allowed(&self, planner: &Planner) -> Allowed {
-        let exchange = self.0.iter().all(|segment| planner.exchanges(segment.allowed(planner)));
+        let exchange =
+            !self.is_wide() && self.0.iter().all(|segment| planner.exchanges(segment.allowed(planner)));
         Allowed { exchange, ..Allowed::NOTHING }
     }
 
@@ -229,7 +238,12 @@ impl<T: Send + 'static, C: Segment<T>> EdgeInputs<T> for SeveralOf<C> {
     type Input = Several<PartitionOf<T, C>>;
 
     fn input(self, planner: &mut Planner) -> Self::Input {
-        Several(self.0.into_iter().flat_map(|segment| planner.input_of(segment).0).collect())
+        let is_wide = self.is_wide();
+        let each = |segment: C| match is_wide {
+            true => segment.input(planner, EdgeKind::Ordered).partitions(),
+            false => planner.input_of(segment).0,
+        };
+        Several(self.0.into_iter().flat_map(each).collect())
     }
 }
 

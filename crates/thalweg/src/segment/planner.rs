@@ -16,7 +16,10 @@ use crate::draft::{Label, free_name};
 
 /// Largest number of partitions of a stream. A source with more splits is read by one task. With this bound,
 /// one task can read four streams that have the greatest number of partitions each.
-pub(super) const PARTITIONS_MAX: usize = limits::INPUTS_PER_TASK.max as usize / 4;
+pub(super) const PARTITIONS_MAX: usize = limits::INPUTS_PER_TASK.max as usize / STREAMS_OF_PARTITIONS_MAX;
+
+/// Largest number of streams of which one task can read the greatest number of partitions each.
+pub(super) const STREAMS_OF_PARTITIONS_MAX: usize = 4;
 
 /// Builds the graph of a query, and holds the rules by which its streams are cut into tasks.
 pub struct Planner {

@@ -118,7 +118,16 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
 
     /// Unites this stream with one of another type, for an operator that reads both: values of this stream come as
     /// [`Either::Left`], values of the other as [`Either::Right`]. Their interleaving is not promised. If the operator is
-    /// [keyed](thalweg_model::Sharing::Keyed), its keys divide both streams among its copies.
+    /// [keyed](thalweg_model::Sharing::Keyed), its keys divide both streams among its copies. Values of a shared stream are
+    /// read in place and cloned.
+    ///
+    /// ```
+    /// # use thalweg::{Either, Operator, Segment, Stream};
+    /// # fn f<A: Segment<u32>, B: Segment<String>, P>(numbers: Stream<u32, A>, names: Stream<String, B>, matching: P) -> Stream<String, impl Segment<String>>
+    /// # where P: Operator<Either<u32, String>, Out = String> + 'static {
+    /// numbers.connect(names).process(matching)
+    /// # }
+    /// ```
     pub fn connect<R, D>(self, other: Stream<R, D>) -> Stream<Either<T, R>, FromEdges<SidesOf<C, D, T, R>>>
     where
         T: Clone,

@@ -1,6 +1,7 @@
 //! Rows that are only added and are all wanted: kept end to end as they come, and sorted once.
 
 use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_functions::keys::list_growth_bytes;
 
 /// Rows as comparable bytes, in the order of arrival until they are sorted.
 #[derive(Default)]
@@ -35,7 +36,14 @@ impl Appended {
         Ok(())
     }
 
-    /// Sorts the rows by their bytes. No row is added afterwards.
+    /// Returns the bytes that `more` rows with `more_bytes` bytes may take for a moment, beyond the bytes held.
+    pub(super) fn growth_bytes(&self, more: usize, more_bytes: usize) -> usize {
+        list_growth_bytes(self.bytes.len(), self.bytes.capacity(), 1, more_bytes)
+            + list_growth_bytes(self.ends.len(), self.ends.capacity(), size_of::<usize>(), more)
+    }
+
+    /// Sorts the rows by their bytes. If rows are added afterwards, they are sorted by another call, before which no row was
+    /// taken.
     pub(super) fn sort(&mut self) {
         self.sorted = Vec::with_capacity(self.ends.len());
         for number in 0..self.ends.len() {

@@ -104,13 +104,29 @@ impl Records {
 
     /// Removes the first record of a list that has a row, and returns whether there is one.
     pub(super) fn remove(&mut self, list: &mut List, row: &[u8]) -> bool {
-        let mut has_gone = false;
-        self.retain(list, |record| {
-            let goes = !has_gone && record.row() == row;
-            has_gone |= goes;
-            !goes
-        });
-        has_gone
+        let (mut before, mut at) = (None, list.first());
+        while let Some(number) = at {
+            let next = self.get(number).next;
+            if self.get(number).row() == row {
+                match before {
+                    None => list.head = next,
+                    Some(before) => self.get_mut(before).next = next,
+                }
+                if list.tail == number {
+                    list.tail = before.unwrap_or(NONE);
+                }
+                self.free(number);
+                return true;
+            }
+            (before, at) = (Some(number), self.after(number));
+        }
+        false
+    }
+
+    fn free(&mut self, number: u32) {
+        let gone = std::mem::take(self.get_mut(number));
+        self.heap_bytes -= gone.row.heap_bytes();
+        self.free.push(number);
     }
 
     /// Removes the records of a list for which `keep` returns false.
@@ -127,9 +143,7 @@ impl Records {
                 kept.tail = number;
                 self.records[number as usize].next = NONE;
             } else {
-                let gone = std::mem::take(&mut self.records[number as usize]);
-                self.heap_bytes -= gone.row.heap_bytes();
-                self.free.push(number);
+                self.free(number);
             }
         }
         *list = kept;
