@@ -2,7 +2,7 @@
 //!
 //! Workload: one file of JSON lines, of CSV and of Parquet, with the same rows of seven columns, in the order of time with
 //! a disorder of 2 s. The query reads three columns, the time among them: COUNT and SUM for each of five types and each
-//! window of 10 s. One worker, and two.
+//! window of 10 s. One worker, and two, with and without tasks that help the reader of the file.
 //!
 //! Unit: MB/s of the file, and millions of rows a second, median of interleaved rounds, least and greatest. The files are
 //! in the page cache. For regressions, not for claims.
@@ -27,6 +27,10 @@ const TYPES: [&str; 5] = ["banner", "modal", "sponsored-search", "mail", "mobile
 const COLUMNS: &str = "user_id STRING, page_id STRING, ad_type STRING, event_type STRING, amount BIGINT, \
                        event_time TIMESTAMP(3), ip_address STRING";
 
+/// The measured runs: their names, the numbers of workers, and the numbers for which readers get help.
+const MANNERS: [(&str, usize, usize); 3] =
+    [("1 worker", 1, 1), ("2 workers, no helper", 2, 1), ("2 workers", 2, 2)];
+
 /// Rows for each second of event time.
 const ROWS_PER_SECOND: u64 = 10_000;
 
@@ -48,21 +52,19 @@ fn main() {
         let path = path_of(&directory, format);
         let megabytes = fs::metadata(&path).expect("the file is there").len() as f64 / 1e6;
         println!("{format}: {megabytes:.0} MB, {rows} rows");
-        let mut speeds = [Vec::new(), Vec::new()];
+        let mut speeds = MANNERS.map(|_| Vec::new());
         for _ in 0..rounds {
-            for (workers, speeds) in (1..).zip(&mut speeds) {
+            for ((_, workers, helped), speeds) in MANNERS.into_iter().zip(&mut speeds) {
                 let start = Instant::now();
-                assert_eq!(run(&query_of(&directory, format), workers), rows);
+                assert_eq!(run(&query_of(&directory, format), workers, helped), rows);
                 speeds.push(megabytes / start.elapsed().as_secs_f64());
             }
         }
-        for (workers, mut speeds) in (1..).zip(speeds) {
+        for ((manner, ..), mut speeds) in MANNERS.into_iter().zip(speeds) {
             speeds.sort_by(f64::total_cmp);
             let (least, median, greatest) = (speeds[0], speeds[speeds.len() / 2], speeds[speeds.len() - 1]);
             let rows = median / megabytes * rows as f64 / 1e6;
-            println!(
-                "  {workers} workers {median:6.0} MB/s ({least:.0} to {greatest:.0}), {rows:.1} M rows/s"
-            );
+            println!("  {manner:21} {median:6.0} MB/s ({least:.0} to {greatest:.0}), {rows:.1} M rows/s");
         }
     }
     fs::remove_dir_all(&directory).expect("the directory is still there");
@@ -113,7 +115,7 @@ fn make(directory: &Path, rows: u64) {
         let sql = table_of(directory, "csv", COLUMNS)
             + &table_of(directory, format, COLUMNS)
             + &format!("INSERT INTO {format}_events SELECT * FROM csv_events;");
-        assert_eq!(run(&sql, 1), rows);
+        assert_eq!(run(&sql, 1, 1), rows);
     }
 }
 
@@ -128,13 +130,14 @@ fn query_of(directory: &Path, format: &str) -> String {
         )
 }
 
-/// Runs a job to its end; returns the number of rows that it has read.
-fn run(sql: &str, workers: usize) -> u64 {
+/// Runs a job to its end; returns the number of rows that it has read. As many tasks help the reader of a file as if `helped`
+/// workers ran the job.
+fn run(sql: &str, workers: usize, helped: usize) -> u64 {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let actions = Session::new(Arc::clone(&clock)).read(sql).expect("the query is fine");
     let [Action::Run(job)] = &actions[..] else { panic!("one job") };
     let mut shown = |_: &[_], _| panic!("all rows go to a table");
-    let division = Division { workers, ..Division::default() };
+    let division = Division { workers: helped, ..Division::default() };
     let world = World { clock: Arc::clone(&clock), division, ..World::default() };
     let assembled = assemble(job, &clock, &world, &mut shown).expect("the tables are there");
     let engine = Engine::builder().workers(workers as u64).edges(BATCH_EDGES).build().expect("an engine");
