@@ -179,6 +179,10 @@ fn batch_has_the_rows_with_which_streaming_ends() {
                 late += 1;
                 continue;
             }
+            // Tables give no watermark before their end in batch mode.
+            if path.ends_with("current_watermark.test.sql") {
+                continue;
+            }
             if case.name == OF_NO_ROWS {
                 assert_eq!(batched.outcome(of_batch, Manner::default()), Ok(Ok(vec!["0".to_owned()])));
                 continue;

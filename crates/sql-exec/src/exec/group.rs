@@ -24,7 +24,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, DynComparator, make_comparator};
+use arrow::array::{ArrayRef, DynComparator, make_comparator};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
@@ -32,7 +32,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
-use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
+use thalweg_sql_functions::scratch::{EVALUATION_BYTES_MAX, value_bytes};
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, pay, reserve_room};
 
@@ -280,7 +280,7 @@ impl Group {
         drop((payment, room));
         self.note_bytes();
         // Results that have not changed do not come out, and took memory all the same.
-        let made_bytes = self.out.bytes().max(results_bytes);
+        let made_bytes = self.out.value_bytes().max(results_bytes);
         self.row_bytes = made_bytes / rows;
         self.rows_at_a_time = if made_bytes > EVALUATION_BYTES_MAX {
             (EVALUATION_BYTES_MAX / self.row_bytes.max(1)).clamp(1, rows)
@@ -327,7 +327,7 @@ impl Group {
             }
         }
         self.set_changes(batch, kinds, &rows, &results, &from)?;
-        Ok(results.iter().flatten().map(|column| column.get_array_memory_size()).sum())
+        Ok(results.iter().flatten().map(|column| value_bytes(column)).sum())
     }
 
     /// Aggregates the rows of a batch, and sets one change for each key as the next output. Returns the bytes of the results.
@@ -346,7 +346,7 @@ impl Group {
         }
         let results = [before, self.calls.results_of(&left)?];
         self.set_last_changes(batch, &touched, &results)?;
-        Ok(results.iter().flatten().map(|column| column.get_array_memory_size()).sum())
+        Ok(results.iter().flatten().map(|column| value_bytes(column)).sum())
     }
 
     /// Finds the keys of the rows of a batch. Returns the keys in the order of their last rows, and the rows that are added

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use thalweg_model::Clock;
 use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::scratch::value_bytes;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
 
 use super::order::bytes_of;
@@ -36,6 +37,13 @@ impl Pieces {
             self.made = Some((rows, kinds, from + count));
         }
         Some(piece)
+    }
+
+    /// Returns the bytes of the values of the output rows, however much memory their columns share with others.
+    pub(super) fn value_bytes(&self) -> usize {
+        self.made
+            .as_ref()
+            .map_or(0, |(rows, _, _)| rows.columns().iter().map(|column| value_bytes(column)).sum())
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -506,9 +506,9 @@ impl<'a> Assembly<'a> {
         aggregate: WindowAggregate,
     ) -> Result<Stream<Batch>> {
         // An aggregate that depends on the order of rows is not shared, because the copies of several workers are merged
-        // in any order.
+        // in any order. Then keys come out in any order, too.
         let is_ordered = calls.iter().any(AggregateCall::is_ordered);
-        if let Some(read) = Read::of(input).filter(|_| !is_ordered) {
+        if let Some(read) = Read::of(input).filter(|_| !is_ordered && order.lets_spread(true)) {
             return self.read(&read, input, Some(Box::new(aggregate)));
         }
         let name = self.name(aggregate.name());

@@ -70,8 +70,17 @@ enum Cut {
     },
 }
 
+/// Stands in [`WindowAggregate::slices`] for rows that were late for no window of their slice.
+const ON_TIME: i64 = i64::MIN;
+
 /// Place in [`WindowAggregate::slices`] of the only table of keys of an aggregate over the whole input.
 const WHOLE: (i64, i64) = (0, 0);
+
+/// Returns the last end, at or before the local time `passed_ms`, of the windows of a slice: rows that come now are late for the
+/// windows up to it, whether or not these have fired. [`ON_TIME`] if no window of the slice has ended.
+fn late_end(slices: Slices, slice: i64, passed_ms: i64) -> i64 {
+    if slices.first_end_of(slice) > passed_ms { ON_TIME } else { slices.start_of(passed_ms) }
+}
 
 /// Arguments from which a window aggregate is created.
 pub struct Asked<'a> {
@@ -94,9 +103,10 @@ pub struct WindowAggregate {
     shape: Arc<Shape>,
     cut: Cut,
     clocks: Clocks,
-    /// Hash table of keys and accumulators for each slice, by the start of the slice. If an earlier operator
-    /// has assigned windows to the rows, there is one table for each window, by the end and the start of the
-    /// window. Times are in milliseconds of local time.
+    /// Hash table of keys and accumulators for each slice, by the start of the slice. Rows that were late for the first
+    /// windows of their slice have a table of their own, whose second number is the last end by which they were late; it is
+    /// [`ON_TIME`] for other rows. If an earlier operator has assigned windows to the rows, there is one table for each window,
+    /// by the end and the start of the window. Times are in milliseconds of local time.
     slices: BTreeMap<(i64, i64), Table>,
     /// Windows that end at or before this local time, in milliseconds, have fired: all of their results were
     /// emitted.
@@ -179,7 +189,7 @@ impl WindowAggregate {
 
     /// Returns the slice of all rows of a batch if the least and the greatest time are in the same slice, as
     /// in most batches.
-    fn only_place(&self, rows: &RecordBatch) -> Option<(i64, i64)> {
+    fn only_place(&self, rows: &RecordBatch, passed_ms: i64) -> Option<(i64, i64)> {
         let (slices, time) = match self.cut {
             Cut::Here { slices, time } => (slices, time),
             Cut::Before { .. } => return None,
@@ -192,16 +202,20 @@ impl WindowAggregate {
         let (least, most) =
             times.iter().fold((first, first), |(least, most), time| (least.min(*time), most.max(*time)));
         let slice = slices.start_of(least);
-        (most.checked_sub(slice)? < slices.slice_ms).then_some((slice, 0))
+        (most.checked_sub(slice)? < slices.slice_ms).then_some((slice, late_end(slices, slice, passed_ms)))
     }
 
     /// Returns the slice of a sliding window to which each row of a batch belongs. If an operator before this one has
     /// assigned windows to the rows, returns the window of each row instead.
-    fn places(&mut self, rows: &RecordBatch) -> Vec<(i64, i64)> {
+    fn places(&mut self, rows: &RecordBatch, passed_ms: i64) -> Vec<(i64, i64)> {
         match self.cut {
             Cut::Here { slices, time } => {
                 let times = rows.column(time).as_primitive::<TimestampMillisecondType>();
-                times.values().iter().map(|time| (slices.start_of(self.clocks.reading(*time)), 0)).collect()
+                let place = |time: &i64| {
+                    let slice = slices.start_of(self.clocks.reading(*time));
+                    (slice, late_end(slices, slice, passed_ms))
+                };
+                times.values().iter().map(place).collect()
             }
             Cut::Before { start, end } => {
                 let starts = rows.column(start).as_primitive::<TimestampMillisecondType>();
@@ -284,47 +298,60 @@ impl WindowAggregate {
             Cut::Whole { .. } if self.closing_ms < i64::MAX => return Ok(None),
             Cut::Whole { .. } => return Ok(self.fired(WHOLE, 0, 0)),
         };
-        while let Some((&(slice, _), _)) = self.slices.first_key_value() {
-            let mut end = slices.first_end_of(slice);
+        let Some(end) = self.next_end(slices) else { return Ok(None) };
+        self.fired_end = end;
+        let start = slices.start_of_window(end);
+        if slices.is_one_each() {
+            return Ok(self.fired((start, ON_TIME), start, end));
+        }
+        let mut table = self.shape.table();
+        let parts: Vec<(i64, i64)> = self
+            .slices
+            .range((start, ON_TIME)..(end, ON_TIME))
+            .map(|(place, _)| *place)
+            .filter(|(_, late_end)| *late_end < end)
+            .collect();
+        for part in &parts {
+            let Some(slice) = self.slices.get(part) else { continue };
+            let counted = self.shape.merge(&mut table, slice, &self.accounts.allowance)?;
+            self.note(counted);
+        }
+        if slices.accumulates() {
+            parts.into_iter().for_each(|place| self.forget(place));
+            if end < slices.last_end_of(start) {
+                // Cumulative windows with the same start share their first slices, so these slices are
+                // merged once and kept as one table.
+                let mut first = self.shape.table();
+                let counted = self.shape.merge(&mut first, &table, &self.accounts.allowance)?;
+                self.note(counted);
+                self.slices.insert((start, ON_TIME), first);
+            }
+        }
+        Ok(Some(Fired { start, end, table, next: 0 }))
+    }
+
+    /// Returns the end of the next window that fires; `None` if no window with rows has ended. Drops the slices whose windows
+    /// have all fired.
+    fn next_end(&mut self, slices: Slices) -> Option<i64> {
+        let (mut next, mut over) = (None, Vec::new());
+        for &(slice, late_end) in self.slices.keys() {
+            // Windows of this slice and of those behind it end later.
+            if next.is_some_and(|next| slices.first_end_of(slice) > next) {
+                break;
+            }
             let last = slices.last_end_of(slice);
-            while end <= last && (end <= self.fired_end || end <= self.closed_ms) {
+            let mut end = slices.first_end_of(slice);
+            while end <= last && (end <= self.fired_end || end <= self.closed_ms || end <= late_end) {
                 end += slices.slice_ms;
             }
             if end > last {
-                // All windows to which this slice belongs have fired, so the slice is dropped.
-                self.forget((slice, 0));
-                continue;
+                over.push((slice, late_end));
+            } else {
+                next = Some(next.map_or(end, |next: i64| next.min(end)));
             }
-            if end > self.closing_ms {
-                return Ok(None);
-            }
-            self.fired_end = end;
-            let start = slices.start_of_window(end);
-            if slices.is_one_each() {
-                return Ok(self.fired((slice, 0), start, end));
-            }
-            let mut table = self.shape.table();
-            let parts: Vec<(i64, i64)> =
-                self.slices.range((start, 0)..(end, 0)).map(|(place, _)| *place).collect();
-            for part in &parts {
-                let Some(slice) = self.slices.get(part) else { continue };
-                let counted = self.shape.merge(&mut table, slice, &self.accounts.allowance)?;
-                self.note(counted);
-            }
-            if slices.accumulates() {
-                parts.into_iter().for_each(|place| self.forget(place));
-                if end < last {
-                    // Cumulative windows with the same start share their first slices, so these slices are
-                    // merged once and kept as one table.
-                    let mut first = self.shape.table();
-                    let counted = self.shape.merge(&mut first, &table, &self.accounts.allowance)?;
-                    self.note(counted);
-                    self.slices.insert((start, 0), first);
-                }
-            }
-            return Ok(Some(Fired { start, end, table, next: 0 }));
         }
-        Ok(None)
+        over.into_iter().for_each(|place| self.forget(place));
+        next.filter(|end| *end <= self.closing_ms)
     }
 
     /// Returns at most `rows_max` further result rows of the windows that fire; `None` at their end.
@@ -408,9 +435,9 @@ impl BatchOperator for WindowAggregate {
         self.accounts.counts.read += rows as u64;
         let passed = self.clocks.passed(late_by);
         let mut groups = Vec::with_capacity(rows);
-        let places = match self.only_place(&batch.rows) {
+        let places = match self.only_place(&batch.rows, passed) {
             Some(only) => vec![only],
-            None => self.places(&batch.rows),
+            None => self.places(&batch.rows, passed),
         };
         let Some(&first) = places.first() else { return Ok(()) };
         if places.iter().all(|place| *place == first) {

@@ -29,7 +29,6 @@ use super::Planner;
 use super::aggregate::Below;
 use super::expression::Test;
 use super::group::group;
-use super::portable::OnlyHere;
 use super::quantified::Quantified;
 use super::relation::{Condition, OpenJoin, Source};
 use super::scope::{Base, Scope, reads_outer};
@@ -218,10 +217,7 @@ impl Planner<'_> {
                 let first = attached.add(counted, |first| joined(conditions, first));
                 self.is_above_zero(Typed::column(first + keys, SqlType::BigInt, true))?
             }
-            Some(Expr::Tuple(values)) => {
-                self.note(OnlyHere::ListAsResult, at);
-                self.list_among(values, selected, scope, at)?
-            }
+            Some(Expr::Tuple(values)) => self.list_among(values, selected, scope, at)?,
             Some(_) if results != 1 => {
                 let message =
                     "a sub-query of IN or beside an operator has one column: write a join, or EXISTS";

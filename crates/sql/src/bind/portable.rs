@@ -75,8 +75,6 @@ pub(crate) enum OnlyHere {
     OuterBesideAggregates,
     /// LATERAL of a SELECT without FROM that reads the tables before it.
     LateralOfNothing,
-    /// `(a, b) IN (query)` that is no condition by itself.
-    ListAsResult,
     /// `JSON(text)` outside of JSON_OBJECT and JSON_ARRAY.
     Json,
     /// RETURNING of a type that JSON_VALUE of Flink 2.3 does not have.
@@ -156,10 +154,6 @@ impl OnlyHere {
             OnlyHere::LateralOfNothing => {
                 ("LATERAL of a query without FROM", "compute its results in a sub-query of FROM")
             }
-            OnlyHere::ListAsResult => (
-                "a list of values IN a query that is no condition of WHERE by itself",
-                "write EXISTS (SELECT .. WHERE x = a AND y = b)",
-            ),
             OnlyHere::Json => ("JSON(..) outside of JSON_OBJECT and JSON_ARRAY", "leave it out"),
             OnlyHere::JsonReturning => (
                 "this type of RETURNING in Flink 2.3",

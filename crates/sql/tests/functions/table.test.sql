@@ -254,7 +254,7 @@ there is no table function SERS
 SELECT * FROM t, LATERAL TABLE(series(a)) AS x (n, m);
 
 --- error INVALID
-the list of names
+the list names 2 columns
 
 --- query a panic
 SELECT n FROM t, LATERAL TABLE(series(1300)) AS x;

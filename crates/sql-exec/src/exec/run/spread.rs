@@ -29,6 +29,8 @@ impl Order {
         match node {
             // Final rows are sorted by all columns, so the order of arrival ends here.
             Node::Final { .. } => Order::Free,
+            // The keys of a window come out in no promised order, so those that are equal by the order of a top-N have none.
+            Node::WindowTopN { input, .. } if is_of_windows(input) => Order::Free,
             node if node.depends_on_arrival() => Order::Kept,
             _ => self,
         }
@@ -38,6 +40,14 @@ impl Order {
     /// rows have an order with one copy.
     pub(super) fn lets_spread(self, has_order: bool) -> bool {
         self == Order::Free || !has_order
+    }
+}
+
+/// Returns whether the rows of a plan are those of a window aggregate, or computed from them one by one.
+fn is_of_windows(plan: &Plan) -> bool {
+    match &plan.node {
+        Node::Calc { input, .. } => is_of_windows(input),
+        node => matches!(node, Node::WindowAggregate { .. }),
     }
 }
 
