@@ -220,7 +220,8 @@ impl JoinStage<ByKey> {
     /// # Errors
     /// The error of `make`.
     pub fn by_key(make: Make<dyn JoinOperator>, keys: [RowKeys; 2]) -> Outcome<Self> {
-        Ok(JoinStage { keyed: Some((Arc::clone(&make), keys)), ..JoinStage::new(make()?) })
+        let inner = make()?;
+        Ok(JoinStage { keyed: Some((make, keys)), ..JoinStage::new(inner) })
     }
 }
 

@@ -191,7 +191,8 @@ impl Stage<ByKey> {
     /// # Errors
     /// The error of `make`.
     pub fn by_key(make: Make<dyn BatchOperator>, keys: RowKeys) -> Outcome<Self> {
-        Ok(Stage { keyed: Some((Arc::clone(&make), keys)), ..Stage::new(make()?) })
+        let inner = make()?;
+        Ok(Stage { keyed: Some((make, keys)), ..Stage::new(inner) })
     }
 }
 

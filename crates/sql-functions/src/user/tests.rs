@@ -366,10 +366,10 @@ fn an_endless_call_is_reported_once() {
     let sender = Mutex::new(sender);
     let watch = Watch::new(Arc::clone(&clock) as _, move |text| sender.lock().unwrap().send(text).unwrap());
     let name: Arc<str> = "F".into();
-    Watch::within(Some(&watch), || watch::watched(&name, || ()));
+    Watch::within(Some(&watch), || watched(&name, || ()));
     clock.advance_to(ProcessingTime::from_nanos(OVERDUE_NS));
     Watch::within(Some(&watch), || {
-        watch::watched(&name, || {
+        watched(&name, || {
             watch.look();
             assert!(reports.try_recv().is_err());
             clock.advance_to(ProcessingTime::from_nanos(2 * OVERDUE_NS));

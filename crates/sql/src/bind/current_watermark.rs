@@ -7,6 +7,7 @@
 //! Source: Flink's documentation, "System (Built-in) Functions", CURRENT_WATERMARK.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use thalweg_sql_exec::plan::{Column, Node, Plan, Role};
@@ -50,9 +51,8 @@ pub(super) fn placed(plan: Plan) -> Result<Plan> {
             let mut columns: BTreeMap<usize, Typed> = BTreeMap::new();
             for time in conditions.iter().chain(&outputs).flat_map(times_of) {
                 let time = time.ok_or_else(|| misplaced().at(at))?;
-                if !columns.contains_key(&time) {
-                    let column = column_in(&mut input, time).ok_or_else(|| misplaced().at(at))?;
-                    columns.insert(time, column);
+                if let Entry::Vacant(free) = columns.entry(time) {
+                    free.insert(column_in(&mut input, time).ok_or_else(|| misplaced().at(at))?);
                 }
             }
             let replace = |expressions: Vec<Typed>| -> Vec<Typed> {

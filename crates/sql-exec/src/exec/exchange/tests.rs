@@ -1,3 +1,6 @@
+//! Tests of the division of batches: rows of a key stay together and in order, and failures, ends and long rows reach the right
+//! copies.
+
 use arrow::array::{AsArray, Int64Array, StringArray};
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
