@@ -333,3 +333,35 @@ fn an_aggregate_of_no_rows_has_a_result_in_batch_mode() {
     let mut bed = Bed::new(group(vec![K]));
     assert!(bed.advance(i64::MAX).is_empty(), "there is no key");
 }
+
+/// Results of a few rows that are left of a large batch count with their own bytes, and not with those of the columns whose
+/// slices they are. Else the next batch would be refused for want of memory.
+#[test]
+fn a_rest_of_a_batch_counts_for_its_own_bytes() {
+    let calls = vec![call("COUNT", &[], false)];
+    let columns_out = with_results(&[K], &calls);
+    let group = GroupCalls {
+        keys: vec![K],
+        calls,
+        is_retracting: false,
+        ttl_ms: i64::MAX,
+        has_row_without_input: false,
+        is_once_per_batch: false,
+    };
+    let mut group = Group::new(
+        group,
+        Now::new(Arc::new(thalweg_model::VirtualClock::default())),
+        &columns(),
+        &columns_out,
+        7,
+    )
+    .unwrap();
+    let rows = vec![In { id: 1, k: Some("a"), v: None, ts: 0 }; BATCH_ROWS_MAX + 1];
+    let whole = super::super::bed::batch(&rows, None);
+    let (first, rest) = whole.split(BATCH_ROWS_MAX);
+    for part in [first, rest] {
+        group.take(part, EventTime::MIN).unwrap();
+        while group.next().unwrap().is_some() {}
+    }
+    assert!(group.row_bytes < 200, "{} bytes for a row", group.row_bytes);
+}

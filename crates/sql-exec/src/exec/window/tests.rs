@@ -192,3 +192,30 @@ fn keys_without_rows_do_not_come_out() {
         assert_eq!(operator.state_bytes(), 0, "{spec:?}");
     }
 }
+
+/// A row that is late for the first of its windows by its own watermark never counts for this window, even if the window has
+/// not fired because another input is behind.
+#[test]
+fn a_row_that_is_late_for_one_window_counts_for_the_others() {
+    let hop = WindowSpec::Hop { size_ms: 10, slide_ms: 5, offset_ms: 0 };
+    let cumulate = WindowSpec::Cumulate { size_ms: 10, step_ms: 5, offset_ms: 0 };
+    for spec in [hop, cumulate] {
+        let mut operator = windows(&spec, vec![call("COUNT", &[], false)]);
+        let at = |ms: i64| EventTime::from_micros(ms * 1_000);
+        operator.take(batch(&[row(1, 12)], None), EventTime::MIN).unwrap();
+        // By the watermark 16 the window that ends at 15 is over for this row.
+        operator.take(batch(&[row(2, 13), row(3, 17)], None), at(16)).unwrap();
+        let mut found = BTreeMap::new();
+        for watermark in [14, 15, 40] {
+            operator.advance(at(watermark)).unwrap();
+            while let Some(rows) = operator.next().unwrap() {
+                let counts = rows.rows.column(1).as_primitive::<arrow::datatypes::Int64Type>();
+                let ends = rows.rows.column(3).as_primitive::<TimestampMillisecondType>();
+                (0..rows.len()).for_each(|row| _ = found.insert(ends.value(row), counts.value(row)));
+            }
+        }
+        assert_eq!(found.get(&15), Some(&1), "{spec:?}: {found:?}");
+        assert_eq!(found.get(&20), Some(&3), "{spec:?}: {found:?}");
+        assert_eq!(operator.state_bytes(), 0, "{spec:?}");
+    }
+}
