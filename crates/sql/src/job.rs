@@ -12,7 +12,7 @@ use thalweg::{EdgeLimits, Query};
 use thalweg_connectors::SinkError;
 use thalweg_model::{Clock, Fault};
 use thalweg_sql_exec::exec::run::{Assembly, Ending, has_limit};
-use thalweg_sql_exec::plan::{Column, Node, Plan, WindowSpec};
+use thalweg_sql_exec::plan::{Column, JoinMethod, Node, Plan, WindowSpec};
 use thalweg_sql_formats::{Encoder, Format, FormatColumn, FormatError, RowKind};
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_functions::functions::cast::Writer;
@@ -152,13 +152,14 @@ pub fn assemble(
     Ok(Assembled { query, tally, end: world.end.clone() })
 }
 
-/// Returns whether an operator of a plan takes late rows by what it has emitted before, which it does if one reader gives
-/// all of its rows. Tasks that help the reader are further inputs of the operator, whose end it may learn late. So the
-/// reader of such a plan gets no help.
+/// Returns whether an operator of a plan has another rule if one reader gives all of its rows: OVER and sessions take late
+/// rows by what was emitted before, and a temporal join takes the order of rows as that of their versions. Tasks that help
+/// the reader count as readers. So the reader of such a plan gets no help, and its rows do not depend on the workers.
 fn depends_on_its_reader(plan: &Plan) -> bool {
     plan.walk().any(|part| match &part.node {
         Node::Over { .. } => true,
         Node::AssignWindows { spec, .. } => matches!(**spec, WindowSpec::Session { .. }),
+        Node::Join { join, .. } => matches!(join.method, JoinMethod::Temporal { .. }),
         _ => false,
     })
 }
