@@ -46,7 +46,7 @@ pub mod watermark;
 pub mod weighed;
 pub mod window;
 
-pub use addressed::{Addressed, KEY_GROUPS, key_group_of};
+pub use addressed::{Addressed, KEY_GROUPS, group_hash_of, hash_of_place, key_group_of};
 pub use allowance::{Allowance, GrantSource, Payment};
 pub use chain::{Piped, Then};
 pub use clock::{Clock, VirtualClock};

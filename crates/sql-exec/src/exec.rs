@@ -23,6 +23,7 @@ mod keyed;
 pub mod limit;
 mod order;
 pub mod over;
+mod parts;
 mod pieces;
 pub mod rank;
 pub mod run;

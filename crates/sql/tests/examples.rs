@@ -5,7 +5,6 @@
 //! for N further lines.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -18,6 +17,10 @@ use thalweg_sql::job::{self, BATCH_EDGES, Shown};
 use thalweg_sql::plan::Column;
 use thalweg_sql::session::{Action, Session};
 use thalweg_sql::table::Table;
+
+#[path = "support/kept.rs"]
+mod kept;
+use kept::Kept;
 
 /// Root of the repository, to which paths in the example files are relative.
 const ROOT: &str = "../..";
@@ -51,21 +54,6 @@ fn read(path: &Path) -> Result<(Session, Vec<Action>), String> {
         }
     }
     Ok((session, actions))
-}
-
-/// Output of an example that keeps the written bytes in memory.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Kept {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("nobody panics").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Runs an example file as `thalweg run` does; returns its standard output, and the row counts over its jobs.

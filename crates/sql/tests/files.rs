@@ -4,7 +4,6 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -13,6 +12,10 @@ use thalweg::{Chaining, Clock, Engine, Layout, Parallel, SystemClock};
 use thalweg_sql::connect::{Division, Output, RowSink, World};
 use thalweg_sql::job::{BATCH_EDGES, Shown, assemble};
 use thalweg_sql::session::{Action, Session};
+
+#[path = "support/kept.rs"]
+mod kept;
+use kept::Kept;
 
 /// A directory that is removed on drop.
 struct Folder(PathBuf);
@@ -28,21 +31,6 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Keeps what is written to the standard output.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Kept {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("nobody panics").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }
 
@@ -110,6 +98,9 @@ const COLUMNS: &str = "k STRING, v BIGINT, t TIMESTAMP(3), WATERMARK FOR t AS t 
 const WINDOWS: &str = "SELECT window_start, k, COUNT(*), SUM(v) FROM TABLE(TUMBLE(TABLE f, DESCRIPTOR(t), INTERVAL '5' SECOND)) GROUP BY window_start, window_end, k";
 const SESSIONS: &str = "SELECT k, window_start, window_end, COUNT(*) FROM TABLE(SESSION(TABLE f PARTITION BY k, DESCRIPTOR(t), INTERVAL '1' SECOND)) GROUP BY k, window_start, window_end";
 
+const VERSIONS: &str = "CREATE VIEW r AS SELECT k, v, t FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY t DESC) AS n FROM f) WHERE n = 1;
+SELECT o.v, r.v FROM f AS o JOIN r FOR SYSTEM_TIME AS OF o.t ON o.k = r.k";
+
 #[test]
 fn json_with_bad_records() {
     let folder = Folder::new("json");
@@ -127,6 +118,7 @@ fn json_with_bad_records() {
     let (_, late, bad) = check(&folder.0, &format!("{table}{WINDOWS};"), false);
     assert!(late > 10 && bad > 5, "{late} {bad}");
     check(&folder.0, &format!("{table}{SESSIONS};"), false);
+    check(&folder.0, &format!("{table}{VERSIONS};"), false);
     // One reader keeps the order of the file.
     check(&folder.0, &format!("{table}SELECT k, v, t FROM f WHERE v > 10;"), true);
 }

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
-use thalweg_model::{Allowance, Blame, Either, EventTime, KEY_GROUPS, Keys, key_group_of};
+use thalweg_model::{Addressed, Allowance, Blame, Either, EventTime, Keys, group_hash_of, hash_of_place};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::key_hashes;
@@ -111,7 +111,8 @@ impl Divider {
         self.rows.resize_with(copies, Vec::new);
         self.rows.iter_mut().for_each(Vec::clear);
         for (row, hash) in (0..).zip(&self.hashes) {
-            self.rows[copy_of(key_group_of(*hash), copies)].push(row);
+            let of_group = Addressed { key_hash: group_hash_of(*hash), value: () };
+            self.rows[of_group.place(copies)].push(row);
         }
         let whole = self.rows.iter().position(|rows| rows.len() == batch.len());
         if let (Some(copy), false) = (whole, batch.is_last()) {
@@ -142,7 +143,7 @@ impl Divider {
     /// Appends a batch for a copy, cut to the size of batches on an edge. Long rows are followed by empty batches, which
     /// take the room of the bytes above that size.
     fn put(&mut self, copy: usize, copies: usize, batch: Batch) {
-        let address = address_of(copy, copies);
+        let address = hash_of_place(copy, copies);
         let mut left = Some(batch);
         while let Some(batch) = left {
             let (first, rest) = batch.cut();
@@ -152,17 +153,6 @@ impl Divider {
             left = rest;
         }
     }
-}
-
-/// Returns the index of the copy that has a key group.
-fn copy_of(key_group: u64, copies: usize) -> usize {
-    (key_group as usize * copies) / KEY_GROUPS as usize
-}
-
-/// Returns the least hash that is addressed to a copy.
-fn address_of(copy: usize, copies: usize) -> u64 {
-    let first = (u128::from(copy as u64) << u64::BITS).div_ceil(copies as u128);
-    u64::try_from(first).unwrap_or(u64::MAX)
 }
 
 /// [`Keys`] of an operator over batches with one input.

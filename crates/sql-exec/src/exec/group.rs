@@ -41,6 +41,7 @@ use super::calc::schema_of;
 use super::calls::{Calls, gathered, picked};
 use super::keyed::Keyed;
 use super::operator::{BatchOperator, Outcome};
+use super::parts::{Part, parts_of};
 use super::{Now, Pieces};
 use crate::plan::{AggregateCall, Column};
 
@@ -115,13 +116,6 @@ struct Touched {
     is_new: bool,
     /// Whether the key has no rows any more.
     is_gone: bool,
-}
-
-/// Rows of a batch that are added, or taken back, together: their indexes, and the slots of their keys.
-struct Part {
-    is_added: bool,
-    slots: Vec<u32>,
-    rows: Vec<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -334,27 +328,30 @@ impl Group {
     fn fold_once(&mut self, batch: &Batch) -> Outcome<usize> {
         self.keys.begin(self.now.ms());
         self.calls.reset(&self.keys.recycle(false));
-        let (touched, parts) = self.touch(batch)?;
-        self.accounts.counts.folded += parts.iter().map(|part| part.slots.len() as u64).sum::<u64>();
+        let (touched, slots) = self.touch(batch)?;
         let known: Vec<u32> = touched.iter().filter(|key| !key.is_new).map(|key| key.slot).collect();
         let left: Vec<u32> = touched.iter().filter(|key| !key.is_gone).map(|key| key.slot).collect();
         self.calls.resize(self.keys.slots());
         let before = self.calls.results_of(&known)?;
         let columns = self.calls.columns(&batch.rows);
-        for Part { is_added, slots, rows } in &parts {
-            self.calls.fold(&columns, slots, rows, *is_added)?;
+        for Part { is_added, mut rows } in parts_of(batch, self.is_in_order) {
+            rows.retain(|row| slots[*row as usize].is_some());
+            let slots: Vec<u32> = rows.iter().filter_map(|row| slots[*row as usize]).collect();
+            self.calls.fold(&columns, &slots, &rows, is_added)?;
+            self.accounts.counts.folded += rows.len() as u64;
         }
         let results = [before, self.calls.results_of(&left)?];
         self.set_last_changes(batch, &touched, &results)?;
         Ok(results.iter().flatten().map(|column| value_bytes(column)).sum())
     }
 
-    /// Finds the keys of the rows of a batch. Returns the keys in the order of their last rows, and the rows that are added
-    /// and taken back together. A key that loses all its rows is released, and has another slot if it comes again.
-    fn touch(&mut self, batch: &Batch) -> Outcome<(Vec<Touched>, Vec<Part>)> {
+    /// Finds the keys of the rows of a batch. Returns the keys in the order of their last rows, and the slot of each row's key;
+    /// `None` for a row that is taken back of an unknown key. A key that loses all its rows is released, and has another slot
+    /// if it comes again.
+    fn touch(&mut self, batch: &Batch) -> Outcome<(Vec<Touched>, Vec<Option<u32>>)> {
         let keys = self.keys.rows(&batch.rows)?;
         let mut touched: Vec<Touched> = Vec::new();
-        let mut parts: Vec<Part> = Vec::new();
+        let mut slots = Vec::with_capacity(batch.len());
         for row in 0..batch.len() {
             let is_added = batch.kind(row).adds();
             let found = if is_added {
@@ -362,6 +359,7 @@ impl Group {
             } else {
                 self.keys.find(&keys, row).map(|slot| (slot, false))
             };
+            slots.push(found.map(|(slot, _)| slot));
             let Some((slot, is_new)) = found else {
                 self.accounts.counts.filtered += 1;
                 continue;
@@ -373,24 +371,9 @@ impl Group {
                 touched[place].is_gone = true;
                 self.keys.release(slot);
             }
-            let part = match self.is_in_order {
-                true => parts.last_mut().filter(|part| part.is_added == is_added),
-                false => parts.iter_mut().find(|part| part.is_added == is_added),
-            };
-            match part {
-                Some(part) => {
-                    part.slots.push(slot);
-                    part.rows.push(row as u32);
-                }
-                None => parts.push(Part { is_added, slots: vec![slot], rows: vec![row as u32] }),
-            }
-        }
-        if !self.is_in_order {
-            // A row may be taken back in the batch in which it is added.
-            parts.sort_by_key(|part| !part.is_added);
         }
         touched.sort_unstable_by_key(|key| key.row);
-        Ok((touched, parts))
+        Ok((touched, slots))
     }
 
     /// Returns the index of a key among the keys of the batch so far, to which it is added if it is missing.

@@ -179,11 +179,11 @@ impl<'a> Assembly<'a> {
             }
             Node::Calc { input, conditions, outputs } => {
                 let calc = Calc::new("calc", conditions.clone(), vec![outputs.clone()], &plan.columns);
-                self.anybody(input, below, Box::new(calc))
+                self.over::<Anybody>(input, below, Box::new(calc))
             }
             Node::Expand { input, forms } => {
                 let calc = Calc::new("expand", Vec::new(), forms.clone(), &plan.columns);
-                self.anybody(input, below, Box::new(calc))
+                self.over::<Anybody>(input, below, Box::new(calc))
             }
             Node::Unnest { input, value, kind, kept, parts, has_ordinality } => {
                 let shape = UnnestShape {
@@ -193,7 +193,7 @@ impl<'a> Assembly<'a> {
                     parts: parts.clone(),
                     has_ordinality: *has_ordinality,
                 };
-                self.anybody(input, below, Box::new(Unnest::new(shape, &plan.columns)))
+                self.over::<Anybody>(input, below, Box::new(Unnest::new(shape, &plan.columns)))
             }
             Node::ByArrival { input, time, spec } => {
                 let ends = Ends::of_windows(spec, self.context.zone);
@@ -215,7 +215,7 @@ impl<'a> Assembly<'a> {
                     });
                 }
                 match AssignWindows::new(spec, *time, zone, &plan.columns) {
-                    Some(windows) => self.anybody(input, below, Box::new(windows)),
+                    Some(windows) => self.over::<Anybody>(input, below, Box::new(windows)),
                     None => Err(SqlError::new(Code::Invalid, "windows of this kind are not cut by time")),
                 }
             }
@@ -256,16 +256,16 @@ impl<'a> Assembly<'a> {
                 let rows = FinalRows::new(by, *skip, *fetch, *is_retracting, &plan.columns);
                 let rows = Box::new(rows.map_err(refused)?);
                 let was_final = std::mem::replace(&mut self.is_final, true);
-                let stream = self.serial(input, below, rows);
+                let stream = self.over::<InTurn>(input, below, rows);
                 self.is_final = was_final;
                 stream
             }
             Node::Limit { input, skip, fetch } => {
                 let mark = self.limited_part.map(|part| self.world.end.limit_mark(part));
-                self.serial(input, below, Box::new(Limit::new(*skip, *fetch, mark)))
+                self.over::<InTurn>(input, below, Box::new(Limit::new(*skip, *fetch, mark)))
             }
             Node::Sort { input, time, keys } => {
-                self.serial(input, below, Box::new(Sort::new(*time, keys.clone(), &plan.columns)))
+                self.over::<InTurn>(input, below, Box::new(Sort::new(*time, keys.clone(), &plan.columns)))
             }
             Node::Over { input, keys, time, frame, calls, ttl_ms } => {
                 let over = OverCalls {
@@ -479,20 +479,15 @@ impl<'a> Assembly<'a> {
         Now::new(Arc::clone(&self.context.clock))
     }
 
-    /// Creates the stream of an operator that one worker at a time runs. Its input has the order `order`.
-    fn serial(
+    /// Creates the stream of an operator that workers share in the way `W`. Its input has the order `order`.
+    fn over<W: Way>(
         &mut self,
         input: &Plan,
         order: Order,
         operator: Box<dyn BatchOperator>,
     ) -> Result<Stream<Batch>> {
         let name = self.name(operator.name());
-        let stream = self.stream(input, order)?;
-        Ok(self.in_turn(&name, stream, operator))
-    }
-
-    fn in_turn(&self, name: &str, stream: Stream<Batch>, operator: Box<dyn BatchOperator>) -> Stream<Batch> {
-        stream.process(self.stage::<InTurn>(operator)).name(name).boxed()
+        Ok(self.stream(input, order)?.process(self.stage::<W>(operator)).name(&name).boxed())
     }
 
     /// Creates the stream of an aggregate whose results come out at watermarks, and whose rows have the columns of `plan`.
@@ -515,16 +510,6 @@ impl<'a> Assembly<'a> {
         let stream = self.stream(input, order.below(&plan.node))?;
         let copy = aggregate.copies();
         self.by_key(&name, Keyed { stream, input, keys, order }, move || Ok(Box::new(copy())))
-    }
-
-    fn anybody(
-        &mut self,
-        input: &Plan,
-        order: Order,
-        operator: Box<dyn BatchOperator>,
-    ) -> Result<Stream<Batch>> {
-        let name = self.name(operator.name());
-        Ok(self.stream(input, order)?.process(self.stage::<Anybody>(operator)).name(&name).boxed())
     }
 
     /// Creates the stream of a table, followed by the operators that evaluate expressions over its rows and,

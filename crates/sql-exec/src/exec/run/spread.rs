@@ -10,7 +10,7 @@ use thalweg::Stream;
 use thalweg_sql_tables::batch::Batch;
 
 use super::super::exchange::RowKeys;
-use super::super::operator::{BatchOperator, ByKey, Make, Outcome, Stage};
+use super::super::operator::{BatchOperator, ByKey, InTurn, Make, Outcome, Stage};
 use super::{Assembly, Result, refused};
 use crate::plan::{JoinMethod, Node, Plan};
 
@@ -92,8 +92,8 @@ impl Assembly<'_> {
         let Keyed { stream, input, keys, order } = input;
         let make: Make<dyn BatchOperator> = Arc::new(make);
         if keys.is_empty() || !order.lets_spread(has_order(input)) {
-            let operator = make().map_err(refused)?;
-            return Ok(self.in_turn(name, stream, operator));
+            let stage = self.stage::<InTurn>(make().map_err(refused)?);
+            return Ok(stream.process(stage).name(name).boxed());
         }
         let keys = RowKeys::of_columns(name, keys, &input.columns);
         let stage: Stage<ByKey> = Stage::by_key(make, keys).map_err(refused)?;

@@ -14,6 +14,7 @@ use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, reserve_room};
 
 use super::super::operator::Outcome;
 use super::super::order::taken;
+use super::super::parts::{Part, parts_of};
 use super::present::Present;
 use crate::plan::AggregateCall;
 
@@ -72,7 +73,7 @@ impl Shape {
             return Ok(());
         };
         present.add(groups, batch.kinds.as_deref(), len);
-        for (is_added, places) in self.parts(batch) {
+        for Part { is_added, rows: places } in parts_of(batch, self.is_in_order) {
             if places.len() == rows.num_rows() {
                 self.apply(table, rows, groups, is_added);
             } else {
@@ -81,27 +82,6 @@ impl Shape {
             }
         }
         Ok(())
-    }
-
-    /// Returns the rows of a batch that are added together and those that are taken back together, as their indexes.
-    fn parts(&self, batch: &Batch) -> Vec<(bool, Vec<u32>)> {
-        let mut parts: Vec<(bool, Vec<u32>)> = Vec::new();
-        for row in 0..batch.len() {
-            let is_added = batch.kind(row).adds();
-            let known = match self.is_in_order {
-                true => parts.last_mut().filter(|part| part.0 == is_added),
-                false => parts.iter_mut().find(|part| part.0 == is_added),
-            };
-            match known {
-                Some((_, rows)) => rows.push(row as u32),
-                None => parts.push((is_added, vec![row as u32])),
-            }
-        }
-        if !self.is_in_order {
-            // A row may be taken back in the batch in which it is added.
-            parts.sort_by_key(|part| !part.0);
-        }
-        parts
     }
 
     /// Adds one row of `rows` per entry of `groups` to the accumulators of its key, or takes it back.
