@@ -53,6 +53,13 @@ pub fn heap_bytes(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
 }
 
+/// Returns the bytes that the memory allocator takes for `bytes` shared bytes, an `Arc<[u8]>`, which holds two counters
+/// before them.
+#[inline]
+pub fn shared_heap_bytes(bytes: usize) -> usize {
+    heap_bytes(2 * size_of::<usize>() + bytes)
+}
+
 /// Returns the bytes that a hash table takes for a moment, beyond those it holds, while it grows for `more`
 /// entries of `entry_bytes` bytes each. They are the bytes of the final table. If the table doubles more than
 /// once, the bytes of the table before the last doubling are added, because its entries are copied. Returns 0

@@ -27,7 +27,7 @@ use arrow::row::{RowConverter, Rows, SortField};
 use thalweg_model::{EventTime, Payment, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
-use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes, shared_heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
 use super::accounts::{Accounts, accounted};
@@ -370,8 +370,7 @@ fn tree_bytes(rows: usize) -> usize {
 
 /// Returns the bytes of a kept row and its order key outside of the nodes of the tree.
 fn entry_bytes(order: &[u8], row: &Row) -> usize {
-    // An `Arc` stores two counters before its bytes.
-    heap_bytes(order.len()) + heap_bytes(2 * size_of::<usize>() + row.len())
+    heap_bytes(order.len()) + shared_heap_bytes(row.len())
 }
 
 impl BatchOperator for TopN {

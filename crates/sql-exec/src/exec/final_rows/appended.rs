@@ -10,9 +10,9 @@ pub(super) struct Appended {
     bytes: Vec<u8>,
     /// For each row, the position after its last byte.
     ends: Vec<usize>,
-    /// First eight bytes of each row, which decide most comparisons, and its number, in the order of the output; filled
-    /// when the rows are sorted.
-    sorted: Vec<(u64, u32)>,
+    /// For each row, its first eight bytes, which decide most comparisons, and its number: in the order of arrival, and in
+    /// that of the output when the rows are sorted.
+    index: Vec<(u64, u32)>,
     /// Number of sorted rows that were taken.
     taken: usize,
 }
@@ -31,6 +31,10 @@ impl Appended {
                 format!("more than {ROWS_MAX} rows are too many to sort: add LIMIT, or aggregate first");
             return Err(EvaluationError { code: "STATE_LIMIT", message });
         }
+        let mut first = [0; 8];
+        let length = row.len().min(8);
+        first[..length].copy_from_slice(&row[..length]);
+        self.index.push((u64::from_be_bytes(first), self.ends.len() as u32));
         self.bytes.extend_from_slice(row);
         self.ends.push(self.bytes.len());
         Ok(())
@@ -40,39 +44,32 @@ impl Appended {
     pub(super) fn growth_bytes(&self, more: usize, more_bytes: usize) -> usize {
         list_growth_bytes(self.bytes.len(), self.bytes.capacity(), 1, more_bytes)
             + list_growth_bytes(self.ends.len(), self.ends.capacity(), size_of::<usize>(), more)
+            + list_growth_bytes(self.index.len(), self.index.capacity(), size_of::<(u64, u32)>(), more)
     }
 
     /// Sorts the rows by their bytes. If rows are added afterwards, they are sorted by another call, before which no row was
     /// taken.
     pub(super) fn sort(&mut self) {
-        self.sorted = Vec::with_capacity(self.ends.len());
-        for number in 0..self.ends.len() {
-            let row = self.row(number);
-            let mut first = [0; 8];
-            let length = row.len().min(8);
-            first[..length].copy_from_slice(&row[..length]);
-            self.sorted.push((u64::from_be_bytes(first), number as u32));
-        }
-        let mut sorted = std::mem::take(&mut self.sorted);
-        sorted.sort_unstable_by(|left, right| {
+        let mut index = std::mem::take(&mut self.index);
+        index.sort_unstable_by(|left, right| {
             left.0.cmp(&right.0).then_with(|| self.row(left.1 as usize).cmp(self.row(right.1 as usize)))
         });
-        self.sorted = sorted;
+        self.index = index;
     }
 
     /// Takes the next rows of the output: at most `rows_max`, and about `bytes_max` bytes.
     pub(super) fn take(&mut self, rows_max: usize, bytes_max: usize) -> impl ExactSizeIterator<Item = &[u8]> {
         let (from, mut bytes) = (self.taken, 0);
-        while self.taken < self.sorted.len() && self.taken - from < rows_max && bytes < bytes_max {
-            bytes += self.row(self.sorted[self.taken].1 as usize).len();
+        while self.taken < self.index.len() && self.taken - from < rows_max && bytes < bytes_max {
+            bytes += self.row(self.index[self.taken].1 as usize).len();
             self.taken += 1;
         }
-        self.sorted[from..self.taken].iter().map(|(_, number)| self.row(*number as usize))
+        self.index[from..self.taken].iter().map(|(_, number)| self.row(*number as usize))
     }
 
     /// Leaves out the next `count` rows of the output, or all that are left.
     pub(super) fn skip(&mut self, count: u64) {
-        let left = self.sorted.len() - self.taken;
+        let left = self.index.len() - self.taken;
         self.taken += usize::try_from(count).unwrap_or(left).min(left);
     }
 
@@ -83,15 +80,13 @@ impl Appended {
 
     /// Returns the rows that are left.
     pub(super) fn rows(&self) -> impl Iterator<Item = &[u8]> {
-        let sorted = self.sorted.iter().skip(self.taken).map(|(_, number)| *number as usize);
-        let unsorted = if self.sorted.is_empty() { 0..self.ends.len() } else { 0..0 };
-        sorted.chain(unsorted).map(|number| self.row(number))
+        self.index[self.taken..].iter().map(|(_, number)| self.row(*number as usize))
     }
 
-    /// Returns the bytes that the rows hold, and the index by which they are sorted will hold.
+    /// Returns the bytes that the rows and their index hold.
     pub(super) fn held_bytes(&self) -> usize {
-        let index = self.sorted.capacity().max(self.ends.len());
-        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>() + index * size_of::<(u64, u32)>()
+        let ends = self.ends.capacity() * size_of::<usize>();
+        self.bytes.capacity() + ends + self.index.capacity() * size_of::<(u64, u32)>()
     }
 
     fn row(&self, number: usize) -> &[u8] {

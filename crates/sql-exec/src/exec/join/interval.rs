@@ -27,7 +27,7 @@ use hashbrown::HashMap;
 use thalweg_model::{EventTime, Span, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
-use thalweg_sql_functions::keys::heap_bytes;
+use thalweg_sql_functions::keys::{heap_bytes, shared_heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::super::accounts::{Accounts, accounted};
@@ -299,7 +299,7 @@ impl IntervalJoin {
                     self.keys.len() as u32 - 1
                 });
                 let bytes: Arc<[u8]> = Arc::from(key);
-                self.entry_bytes += key_bytes(&bytes);
+                self.entry_bytes += shared_heap_bytes(bytes.len());
                 self.keys[number as usize].bytes = Arc::clone(&bytes);
                 self.numbers.insert(bytes, number);
                 number
@@ -355,7 +355,7 @@ impl IntervalJoin {
                     due.pop();
                     if key.rows.iter().all(VecDeque::is_empty) && self.numbers.remove(&key.bytes).is_some() {
                         let rows: usize = key.rows.iter().map(VecDeque::capacity).sum();
-                        self.entry_bytes -= key_bytes(&key.bytes) + rows * size_of::<Entry>();
+                        self.entry_bytes -= shared_heap_bytes(key.bytes.len()) + rows * size_of::<Entry>();
                         *key = Key::default();
                         self.free.push(number);
                     }
@@ -400,11 +400,6 @@ const EXPIRY_BYTES: usize = 2 * size_of::<(i64, Vec<u32>)>();
 /// Returns the bytes of the list of the keys that have rows at one time.
 fn due_bytes(due: &Vec<u32>) -> usize {
     heap_bytes(due.capacity() * size_of::<u32>())
-}
-
-/// Returns the bytes of a join key in an `Arc`, which stores two reference counts before them.
-fn key_bytes(key: &Arc<[u8]>) -> usize {
-    heap_bytes(key.len() + 2 * size_of::<usize>())
 }
 
 impl JoinOperator for IntervalJoin {

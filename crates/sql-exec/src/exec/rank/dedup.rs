@@ -23,7 +23,7 @@ use arrow::datatypes::TimestampMillisecondType;
 use thalweg_model::{EventTime, Horizon, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
-use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, shared_heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
 
 use super::super::accounts::{Accounts, accounted};
@@ -100,9 +100,10 @@ impl Deduplicate {
     }
 
     fn put(&mut self, slot: u32, row: Option<Row>, at: (i64, u64)) -> Option<Row> {
-        self.row_bytes += row.as_ref().map_or(0, |row| row.len());
+        let bytes_of = |row: &Option<Row>| row.as_ref().map_or(0, |row| shared_heap_bytes(row.len()));
+        self.row_bytes += bytes_of(&row);
         let before = std::mem::replace(&mut self.kept[slot as usize], Kept { row, at });
-        self.row_bytes -= before.row.as_ref().map_or(0, |row| row.len());
+        self.row_bytes -= bytes_of(&before.row);
         before.row
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
-use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, shared_heap_bytes};
 use thalweg_sql_tables::batch::{Batch, reserve_room};
 
 use super::super::accounts::{Accounts, accounted};
@@ -109,8 +109,7 @@ impl Normalize {
 }
 
 fn bytes_of(row: &Option<Row>) -> usize {
-    // An `Arc` stores two counters before its bytes.
-    row.as_ref().map_or(0, |row| heap_bytes(2 * size_of::<usize>() + row.len()))
+    row.as_ref().map_or(0, |row| shared_heap_bytes(row.len()))
 }
 
 impl BatchOperator for Normalize {

@@ -29,7 +29,7 @@ use arrow::row::{RowConverter, Rows, SortField};
 use thalweg_model::{EventTime, Payment, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
-use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes, shared_heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
 use super::super::accounts::{Accounts, accounted};
@@ -170,7 +170,7 @@ impl Maker {
         self.add(RowKind::UpdateBefore, &row.content, &row.results);
         let gone = std::mem::replace(&mut row.results, results);
         self.add(RowKind::UpdateAfter, &row.content, &row.results);
-        bytes_of(&gone)
+        shared_heap_bytes(gone.len())
     }
 
     fn finish(&mut self, whole: &RowConverter, out: &mut Pieces) -> Outcome<()> {
@@ -458,9 +458,9 @@ impl LiveOver {
                 continue;
             }
             let results: Bytes = result.data().into();
-            self.row_bytes += bytes_of(&results);
+            self.row_bytes += shared_heap_bytes(results.len());
             if new == Some(key) {
-                self.row_bytes -= bytes_of(&row.results);
+                self.row_bytes -= shared_heap_bytes(row.results.len());
                 row.results = results;
                 self.made.add(RowKind::Insert, &row.content, &row.results);
             } else {
@@ -481,15 +481,13 @@ impl LiveOver {
     }
 }
 
-/// Returns the bytes of a row or of results on the heap. An `Arc` stores two counters before its bytes.
-fn bytes_of(bytes: &Bytes) -> usize {
-    heap_bytes(2 * size_of::<usize>() + bytes.len())
-}
-
 /// Returns the bytes of a kept row, its results and its order. The nodes of the tree are assumed to be half full.
 fn held_bytes(order: &[u8], row: &Row) -> usize {
     let entry = size_of::<((Box<[u8]>, u64), Row)>();
-    2 * entry + heap_bytes(order.len()) + bytes_of(&row.content) + bytes_of(&row.results)
+    2 * entry
+        + heap_bytes(order.len())
+        + shared_heap_bytes(row.content.len())
+        + shared_heap_bytes(row.results.len())
 }
 
 impl BatchOperator for LiveOver {
