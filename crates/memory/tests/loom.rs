@@ -368,6 +368,62 @@ fn a_task_cell_forgets_no_work() {
     });
 }
 
+/// An engine closes while a worker puts a task back as ready, because it had found the query of the task running. In every
+/// interleaving one of the two ends the task: the engine when it looks into the cell, or the worker before its thread ends.
+#[test]
+fn a_task_that_is_put_back_while_the_engine_closes_is_ended() {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use loom::sync::atomic::AtomicBool;
+    use thalweg_memory::TaskCell;
+
+    #[derive(Default)]
+    struct Shared {
+        has_failed: AtomicBool,
+        is_closed: AtomicBool,
+        cell: TaskCell<u32>,
+        ended: Mutex<u32>,
+    }
+
+    impl Shared {
+        fn end(&self, value: Option<Box<u32>>) {
+            *self.ended.lock() += u32::from(value.is_some());
+        }
+
+        fn close(&self) {
+            self.has_failed.store(true, Relaxed);
+            self.is_closed.store(true, Relaxed);
+            self.end(self.cell.take_any().or_else(|| self.cell.notify()));
+        }
+
+        /// Puts back the task that the worker holds, and waits for the end of the engine.
+        fn work(&self, held: Box<u32>) {
+            if self.has_failed.load(Relaxed) {
+                self.end(Some(held));
+            } else {
+                self.cell.put(held, true).unwrap();
+            }
+            while !self.is_closed.load(Relaxed) {
+                thread::yield_now();
+            }
+            self.end(self.cell.take_any());
+        }
+    }
+
+    model(|| {
+        let shared = Arc::new(Shared::default());
+        shared.cell.fill(Box::new(0)).unwrap();
+        let held = shared.cell.take_any().unwrap();
+        let worker = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.work(held))
+        };
+        shared.close();
+        worker.join().unwrap();
+        assert_eq!(*shared.ended.lock(), 1);
+    });
+}
+
 /// Blocks of a block pool pass from owner to owner and are filled again. A writer at one of two cores fills
 /// blocks, and another thread empties them and gives them back; there are two blocks in all (B7).
 #[test]

@@ -317,6 +317,7 @@ fn work(mut worker: Worker, clock: &dyn Clock) {
             worker.sleep(clock);
         }
     }
+    worker.end_tasks_left();
 }
 
 /// Allocates the chunks of memory that edges have requested from the pool. A thread apart from the workers

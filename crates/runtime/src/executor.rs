@@ -199,6 +199,17 @@ impl Executor {
         self.is_closed.load(Ordering::Relaxed)
     }
 
+    /// Ends the tasks that lie in their cells in a closed engine. Each worker calls it before its thread ends: it may have
+    /// found the query of a task running, and have put the task back as ready only after the engine had looked for tasks to
+    /// end. No worker would take that task any more, and its query would wait for it forever.
+    pub(crate) fn end_tasks_left(&self) {
+        let mut turn = self.outside(ProcessingTime::ZERO);
+        let ranker = turn.ranker.as_ref().expect("from outside the ranker is waited for");
+        let queries: Vec<Arc<QueryShared>> = ranker.observer().queries().cloned().collect();
+        queries.iter().for_each(|query| turn.bury_tasks(query));
+        turn.end();
+    }
+
     fn admit(self: &Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
         let Built { name, aims, tasks, edges, delivered } = built;
         let now = self.clock.now();

@@ -88,6 +88,11 @@ impl Worker {
     pub(crate) fn is_closed(&self) -> bool {
         self.executor.is_closed()
     }
+
+    /// Ends the tasks that lie in their cells. The engine was closed.
+    pub(crate) fn end_tasks_left(&self) {
+        self.executor.end_tasks_left();
+    }
 }
 
 /// Runs a task for its quantum. A panic of user code is caught here, and becomes an error with the

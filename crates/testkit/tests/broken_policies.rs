@@ -33,6 +33,9 @@ const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::Al
 /// least once.
 const STALE_CANCELS: (usize, usize, usize) = (4, 250, 1_000);
 
+/// Number of engines that close while their workers put tasks back. They take a second.
+const CLOSED_ENGINES: usize = 1_000;
+
 /// Calls of the engine to a policy or a clock, which do not belong to a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Call {
@@ -372,6 +375,24 @@ fn a_panic_in_cancel_hangs_nobody() {
         let others = [1, 2].map(|index| queries[index].state());
         assert!(bomb.has_struck() || others == [QueryState::Running; 2], "{others:?}: they are others");
         None
+    });
+}
+
+/// A worker may put a task back as ready while the engine closes. If nobody ended that task, its query would wait for it
+/// forever. An engine closes here at any moment of the workers' steps.
+#[test]
+fn an_engine_that_closes_leaves_no_task_behind() {
+    within_bounds("engines that close while their workers put tasks back", || {
+        for _ in 0..CLOSED_ENGINES {
+            let bomb = Bomb::new(Call::Now, Side::Caller);
+            let engine = bomb.builder().workers(2).build().unwrap();
+            let query = submit_endless(&engine, Chaining::None);
+            wait_for_more(&query);
+            bomb.arm(true);
+            let _panicked = catch_unwind(AssertUnwindSafe(|| query.pause()));
+            assert!(query.wait().is_err(), "it is endless");
+            check_closed(&engine, &bomb);
+        }
     });
 }
 
