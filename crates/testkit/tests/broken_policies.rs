@@ -37,6 +37,9 @@ const STALE_CANCELS: (usize, usize, usize) = (4, 250, 1_000);
 /// Number of engines that close while their workers put tasks back. They take a second.
 const CLOSED_ENGINES: usize = 1_000;
 
+/// Time after which the edges of a query have grown to their limit. They need some milliseconds.
+const GROWN_AFTER: Duration = Duration::from_secs(1);
+
 /// Calls of the engine to a policy or a clock, which do not belong to a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Call {
@@ -297,7 +300,7 @@ fn a_panic_on_the_memory_thread_hangs_nobody() {
 }
 
 /// Runs a query whose edges grow, and checks that it ends if the bomb strikes. Returns false if the bomb has not struck
-/// within a second.
+/// within [`GROWN_AFTER`].
 fn has_struck_while_edges_grow(call: Call) -> bool {
     let bomb = Bomb::new(call, Side::Memory);
     let edges = EdgeLimits { block_records: 16, chunk_blocks: 1, chunks_max: 64, ..EdgeLimits::default() };
@@ -306,7 +309,7 @@ fn has_struck_while_edges_grow(call: Call) -> bool {
     let graph = graph(endless(), Waits(Arc::clone(&bomb)), Chaining::None);
     let query = engine.submit(graph).unwrap();
     let started = Instant::now();
-    spin_until(|| bomb.has_struck() || started.elapsed() > Duration::from_secs(1));
+    spin_until(|| bomb.has_struck() || started.elapsed() > GROWN_AFTER);
     if !bomb.has_struck() {
         query.cancel();
         bomb.arm(false);
