@@ -23,6 +23,7 @@ use thalweg_sql_tables::connect::job_end::JobEnd;
 use thalweg_sql_tables::connect::{self, Division, Output, RowSink, World, bind_sink};
 use thalweg_sql_tables::deliver::{TableSink, Tally};
 use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::table::TableColumnKind;
 
 use crate::bind::changelog::{self, Accepts, Changes, changes};
 use crate::session::Job;
@@ -118,7 +119,10 @@ pub fn assemble(
     let watch = Watch::new(Arc::clone(clock), move |text| notes.add(format!("{name}: {text}")));
     let end = JobEnd::new(is_bounded(job)).with_limits(limits);
     let depends = job.parts.iter().any(|part| depends_on_its_reader(&part.plan));
-    let division = if depends { Division::default() } else { rooted.division };
+    let division = match depends {
+        true => Division::default(),
+        false => Division { may_reorder: takes_any_order(job), ..rooted.division },
+    };
     let world = &World { end, watch: Some(watch), division, ..rooted };
     let context = Context { zone: job.settings.zone, clock: Arc::clone(clock) };
     let mut query = Query::new(job.name.clone());
@@ -162,6 +166,18 @@ fn depends_on_its_reader(plan: &Plan) -> bool {
         Node::Join { join, .. } => matches!(join.method, JoinMethod::Temporal { .. }),
         _ => false,
     })
+}
+
+/// Returns whether the rows of a job are the same in whatever order the rows of its tables come. Several readers may then read a
+/// table. A reader that has no rows for an idle time-out would not hold back the others, whose watermarks would pass its rows.
+fn takes_any_order(job: &Job) -> bool {
+    let takes = |part: &Plan| match &part.node {
+        Node::Scan { table, .. } => {
+            !table.columns.iter().any(|column| matches!(column.kind, TableColumnKind::Watermark))
+        }
+        node => !node.depends_on_arrival(),
+    };
+    job.settings.idle_timeout.is_none() && job.parts.iter().all(|part| part.plan.walk().all(takes))
 }
 
 /// Returns whether all tables that a job reads come to an end.

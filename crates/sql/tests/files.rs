@@ -71,7 +71,12 @@ fn check(base: &Path, sql: &str, is_ordered: bool) -> (Vec<String>, u64, u64) {
     for workers in [2, 3, 8] {
         for piece_bytes in [100, 4_096, 256 << 10] {
             for policy in ["enjima", "fcfs", "klink"] {
-                let found = in_order(run(base, sql, Division { workers, piece_bytes }, policy));
+                let found = in_order(run(
+                    base,
+                    sql,
+                    Division { workers, piece_bytes, ..Division::default() },
+                    policy,
+                ));
                 assert!(found == expected, "{sql} {workers} {piece_bytes} {policy}: {found:?}");
             }
         }

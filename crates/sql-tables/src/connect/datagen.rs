@@ -37,6 +37,7 @@ use arrow::datatypes::SchemaRef;
 use chrono_tz::Tz;
 use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
 
+use super::generated::readers::{Reader, readers};
 use super::layout::{batch_of, check_metadata, record_columns, schema_of};
 use super::options::Given;
 use super::{Abilities, Connection, World};
@@ -50,6 +51,9 @@ const ROW_BYTES_MAX: u64 = 16 << 20;
 
 /// The greatest size of a generated batch in bytes, unless the batch has only one row.
 const BATCH_BYTES_MAX: u64 = 16 << 20;
+
+/// The rate that means that rows come as fast as they are taken.
+const RATE_FREE: u64 = i64::MAX as u64;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
@@ -118,16 +122,21 @@ impl Connection for DataGen<'_> {
                 self.table.name.bytes().fold(world.seed, |seed, byte| random::at(seed, u64::from(byte)));
             Some((random::at(name, index as u64), column.clone()))
         };
-        Ok(vec![Box::new(DataGenSource {
-            schema: schema_of(self.table, wanted),
-            columns: wanted.iter().filter_map(column).collect(),
-            zone: world.zone,
-            batch_rows_max: (BATCH_BYTES_MAX / self.row_bytes).max(1),
-            rate: self.rate,
-            rows_max: self.rows_max,
-            made: 0,
-            pace: None,
-        })])
+        let source = |reader| -> Box<dyn RowSource> {
+            Box::new(DataGenSource {
+                schema: schema_of(self.table, wanted),
+                columns: wanted.iter().filter_map(column).collect(),
+                zone: world.zone,
+                batch_rows_max: (BATCH_BYTES_MAX / self.row_bytes).max(1),
+                rate: self.rate,
+                rows_max: self.rows_max,
+                reader,
+                pace: None,
+            })
+        };
+        // A random time may be late, so a table with event time has one reader.
+        let readers = readers(world, self.table, self.rate == RATE_FREE, self.rows_max, &|_, _| false);
+        Ok(Reader::all(readers).map(source).collect())
     }
 }
 
@@ -139,8 +148,8 @@ struct DataGenSource {
     batch_rows_max: u64,
     rate: u64,
     rows_max: Option<u64>,
-    /// Number of rows that the source has generated so far.
-    made: u64,
+    /// Which rows of the table this source generates, and how many it has generated.
+    reader: Reader,
     /// The processing time of the first poll since the start or since a restore, and the number of the first
     /// row generated then. Rows become due at the configured rate from this time on.
     pace: Option<(ProcessingTime, u64)>,
@@ -149,10 +158,11 @@ struct DataGenSource {
 impl DataGenSource {
     /// Returns how many rows beyond those already generated are due at `now` by the configured rate.
     fn due(&mut self, now: ProcessingTime) -> u64 {
-        let (begin, first) = *self.pace.get_or_insert((now, self.made));
+        let made = self.reader.made();
+        let (begin, first) = *self.pace.get_or_insert((now, made));
         let elapsed = u128::from(now.nanos_since(begin));
         let due = elapsed * u128::from(self.rate) / NANOS_PER_SECOND + 1 + u128::from(first);
-        u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(self.made)
+        u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(made)
     }
 
     /// Returns the time at which a row is due by the configured rate.
@@ -164,8 +174,9 @@ impl DataGenSource {
 
     fn make(&self, now: ProcessingTime, count: usize) -> Option<Rows> {
         let moment = Moment::new(now, self.zone);
+        let first = self.reader.next_row();
         let columns: Vec<ArrayRef> =
-            self.columns.iter().map(|(seed, column)| column.make(*seed, self.made, count, &moment)).collect();
+            self.columns.iter().map(|(seed, column)| column.make(*seed, first, count, &moment)).collect();
         let columns = batch_of(&self.schema, columns, count)?;
         Some(Rows { columns, kinds: None })
     }
@@ -173,40 +184,44 @@ impl DataGenSource {
 
 impl RowSource for DataGenSource {
     fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault> {
-        let left = self.rows_max.map_or(u64::MAX, |rows_max| rows_max.saturating_sub(self.made));
+        let left = self.reader.left(self.rows_max);
         if left == 0 {
+            self.reader.advance(0, true);
             return Ok(PolledRows { rows: None, status: SourceStatus::Ended });
         }
-        let is_free = self.rate == i64::MAX as u64;
+        let Some(room) = self.reader.room() else {
+            return Ok(PolledRows { rows: None, status: Reader::wait(now) });
+        };
+        let is_free = self.rate == RATE_FREE;
         let due = if is_free { u64::MAX } else { self.due(now) };
-        let count = due.min(left).min(rows_max.max(1) as u64).min(self.batch_rows_max);
+        let count = due.min(left).min(rows_max.max(1) as u64).min(self.batch_rows_max).min(room);
         let rows = if count == 0 { None } else { self.make(now, count as usize) };
-        self.made += count;
+        self.reader.advance(count, count == left);
         let status = if count == left {
             SourceStatus::Ended
         } else if is_free {
             SourceStatus::Ready
         } else if count < due {
-            SourceStatus::DueSince(self.due_at(self.made))
+            SourceStatus::DueSince(self.due_at(self.reader.made()))
         } else {
-            SourceStatus::IdleUntil(self.due_at(self.made))
+            SourceStatus::IdleUntil(self.due_at(self.reader.made()))
         };
         Ok(PolledRows { rows, status })
     }
 
     fn arrived(&self) -> Option<ProcessingTime> {
         let (_, first) = self.pace?;
-        self.made.checked_sub(1).filter(|last| first <= *last).map(|last| self.due_at(last))
+        self.reader.made().checked_sub(1).filter(|last| first <= *last).map(|last| self.due_at(last))
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        state.put(&self.made)
+        self.reader.save(state)
     }
 
     /// Continues with the row after the saved position. The rate begins anew at the next poll: the time since
     /// the position was saved makes no rows due.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.made = state.take()?;
+        self.reader.load(state)?;
         self.pace = None;
         Ok(())
     }

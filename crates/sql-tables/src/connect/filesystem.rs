@@ -421,7 +421,7 @@ const HELPED_PIECES_MIN: u64 = 4;
 /// the one with the most. There is none if the readers alone keep all workers busy: if no reader has much more than a
 /// worker's share.
 fn helpers(division: Division, readers: usize, largest: u64, bytes: u64) -> usize {
-    let Division { workers, piece_bytes } = division;
+    let Division { workers, piece_bytes, .. } = division;
     let is_long = (piece_bytes as u64).saturating_mul(HELPED_PIECES_MIN) <= largest;
     // A quarter above the share is too little for the cost of a hand-over.
     let is_uneven = u128::from(bytes) * 5 < u128::from(largest) * workers as u128 * 4;

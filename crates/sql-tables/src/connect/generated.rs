@@ -5,6 +5,7 @@
 //! later returns them at once.
 
 use std::fmt;
+use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
@@ -14,8 +15,12 @@ use thalweg_model::{Coded, Fault, ProcessingTime, SourceStatus, StateError, Stat
 use super::layout::batch_of;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 
+pub(super) mod readers;
+
+use readers::Reader;
+
 /// A generator that makes any row of a table from its number.
-pub(super) trait Generate: Send {
+pub(super) trait Generate: Send + Sync {
     /// Returns the time at which the row with the number `row` is due, in nanoseconds since the schedule
     /// began. No row is due before the previous one.
     fn nanos_at(&self, row: u64) -> u64;
@@ -32,38 +37,62 @@ pub(super) trait Generate: Send {
     }
 }
 
-/// A source of rows that a generator makes at their scheduled times.
-pub(super) struct Generated<G> {
+/// A table whose rows a generator makes.
+pub(super) struct GeneratedTable<G> {
     /// The name of the generated table.
-    pub table: String,
+    pub name: String,
     /// The schema of the requested columns.
     pub schema: SchemaRef,
     /// The generator of the rows.
-    pub generator: G,
+    pub generator: Arc<G>,
     /// The most rows of the table that are generated at once.
     pub batch_rows_max: u64,
     /// The total number of rows of the table; `None` if it has no end.
     pub rows_max: Option<u64>,
     /// Whether all rows are due at once, without a rate.
     pub is_max: bool,
-    /// Number of rows generated so far; 0 at the beginning.
-    pub made: u64,
+}
+
+impl<G> Clone for GeneratedTable<G> {
+    fn clone(&self) -> Self {
+        let (name, schema, generator) =
+            (self.name.clone(), Arc::clone(&self.schema), Arc::clone(&self.generator));
+        GeneratedTable { name, schema, generator, ..*self }
+    }
+}
+
+impl<G: Generate + 'static> GeneratedTable<G> {
+    /// Creates the sources of the table. There is more than one only if rows come as fast as they are taken.
+    pub(super) fn sources(self, readers: usize) -> Vec<Box<dyn RowSource>> {
+        let source = |reader| -> Box<dyn RowSource> {
+            Box::new(Generated { table: self.clone(), reader, pace: None })
+        };
+        Reader::all(readers).map(source).collect()
+    }
+}
+
+/// A source of rows that a generator makes at their scheduled times.
+struct Generated<G> {
+    table: GeneratedTable<G>,
+    /// Which rows of the table this source makes, and how many it has made.
+    reader: Reader,
     /// The processing time of the first poll since the start or since a restore, and the nanoseconds of the
     /// schedule at which the next row was due then; `None` before that poll.
-    pub pace: Option<(ProcessingTime, u64)>,
+    pace: Option<(ProcessingTime, u64)>,
 }
 
 impl<G: Generate> Generated<G> {
     /// Returns how many of the next `limit` rows are due at `now`, and when the row after them is due.
     fn due(&mut self, now: ProcessingTime, limit: u64) -> (u64, ProcessingTime) {
-        let made = self.made;
-        let (begin, origin) = *self.pace.get_or_insert_with(|| (now, self.generator.nanos_at(made)));
+        let made = self.reader.next_row();
+        let generator = &self.table.generator;
+        let (begin, origin) = *self.pace.get_or_insert_with(|| (now, generator.nanos_at(made)));
         let nanos = origin.saturating_add(now.nanos_since(begin));
         // Bisection finds the first row that is not due yet.
         let (mut is_due, mut is_not) = (0, limit);
         while is_due < is_not {
             let middle = is_due + (is_not - is_due) / 2;
-            if self.generator.nanos_at(made + middle) <= nanos {
+            if generator.nanos_at(made + middle) <= nanos {
                 is_due = middle + 1;
             } else {
                 is_not = middle;
@@ -75,13 +104,14 @@ impl<G: Generate> Generated<G> {
     /// Returns the processing time at which the row with the index `row` is due. `begin` is the processing
     /// time that corresponds to `origin`, in nanoseconds of the generator's schedule.
     fn due_at(&self, (begin, origin): (ProcessingTime, u64), row: u64) -> ProcessingTime {
-        begin.plus_nanos(self.generator.nanos_at(row).saturating_sub(origin))
+        begin.plus_nanos(self.table.generator.nanos_at(row).saturating_sub(origin))
     }
 
     fn make(&self, count: usize) -> Result<Rows, Fault> {
-        let unmade = |why: String| Unmade { table: self.table.clone(), why };
-        let columns = self.generator.make(self.made, count).map_err(|error| unmade(error.to_string()))?;
-        let columns = batch_of(&self.schema, columns, count);
+        let unmade = |why: String| Unmade { table: self.table.name.clone(), why };
+        let columns = self.table.generator.make(self.reader.next_row(), count);
+        let columns = columns.map_err(|error| unmade(error.to_string()))?;
+        let columns = batch_of(&self.table.schema, columns, count);
         let columns = columns.ok_or_else(|| unmade("columns are not those of the table".to_owned()))?;
         Ok(Rows { columns, kinds: None })
     }
@@ -89,17 +119,22 @@ impl<G: Generate> Generated<G> {
 
 impl<G: Generate> RowSource for Generated<G> {
     fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault> {
-        let left = self.rows_max.map_or(u64::MAX, |rows_max| rows_max.saturating_sub(self.made));
+        let GeneratedTable { is_max, batch_rows_max, rows_max: table_rows_max, .. } = self.table;
+        let left = self.reader.left(table_rows_max);
         if left == 0 {
+            self.reader.advance(0, true);
             return Ok(PolledRows { rows: None, status: SourceStatus::Ended });
         }
-        let limit = left.min(rows_max.max(1) as u64).min(self.batch_rows_max.max(1));
-        let (count, next) = if self.is_max { (limit, now) } else { self.due(now, limit) };
+        let Some(room) = self.reader.room() else {
+            return Ok(PolledRows { rows: None, status: Reader::wait(now) });
+        };
+        let limit = left.min(rows_max.max(1) as u64).min(batch_rows_max.max(1)).min(room);
+        let (count, next) = if is_max { (limit, now) } else { self.due(now, limit) };
         let rows = if count == 0 { None } else { Some(self.make(count as usize)?) };
-        self.made += count;
+        self.reader.advance(count, count == left);
         let status = if count == left {
             SourceStatus::Ended
-        } else if self.is_max {
+        } else if is_max {
             SourceStatus::Ready
         } else if next <= now {
             SourceStatus::DueSince(next)
@@ -110,22 +145,23 @@ impl<G: Generate> RowSource for Generated<G> {
     }
 
     fn arrived(&self) -> Option<ProcessingTime> {
-        let (pace, last) = (self.pace.filter(|_| !self.is_max)?, self.made.checked_sub(1)?);
-        Some(self.due_at(pace, last))
+        let pace = self.pace.filter(|_| !self.table.is_max)?;
+        // A table with a rate has one reader, so the numbers of its rows are those of the table.
+        Some(self.due_at(pace, self.reader.made().checked_sub(1)?))
     }
 
     fn held_bytes(&self) -> usize {
-        self.generator.held_bytes()
+        self.reader.share_of(self.table.generator.held_bytes())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        state.put(&self.made)
+        self.reader.save(state)
     }
 
     /// Continues with the row after the saved position. The schedule begins anew at the next poll: the time
     /// since the position was saved makes no rows due.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.made = state.take()?;
+        self.reader.load(state)?;
         self.pace = None;
         Ok(())
     }

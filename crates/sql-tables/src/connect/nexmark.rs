@@ -41,6 +41,8 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use arrow::array::ArrayRef;
 use arrow::error::ArrowError;
 use chrono::NaiveDateTime;
@@ -51,7 +53,7 @@ use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
 use words::Words;
 
-use super::generated::{Generate, Generated};
+use super::generated::{Generate, GeneratedTable, readers};
 use super::layout::{check_metadata, record_columns, schema_of};
 use super::options::Given;
 use super::{Abilities, Connection, World};
@@ -277,16 +279,29 @@ impl Connection for Nexmark<'_> {
             words: Words::new(world.seed, longest as usize, has_channels),
             prices: Prices::new(),
         };
-        Ok(vec![Box::new(Generated {
-            table: self.table.name.clone(),
+        let is_time = |place: usize, field: Option<&str>| self.is_time(place, field);
+        let readers = readers::readers(world, self.table, self.is_max, self.rows_max, &is_time);
+        let made = GeneratedTable {
+            name: self.table.name.clone(),
             schema: schema_of(self.table, wanted),
-            generator: Nexmarks { columns, figures, kind: self.kind },
+            generator: Arc::new(Nexmarks { columns, figures, kind: self.kind }),
             batch_rows_max: BATCH_BYTES_MAX / row_bytes,
             rows_max: self.rows_max,
             is_max: self.is_max,
-            made: 0,
-            pace: None,
-        })])
+        };
+        Ok(made.sources(readers))
+    }
+}
+
+impl Nexmark<'_> {
+    /// Returns whether a column, or the named field of a column that is a row, is the time of each event.
+    fn is_time(&self, place: usize, field: Option<&str>) -> bool {
+        let column = self.columns.iter().find(|(known, _)| *known == place).map(|(_, column)| column);
+        match (column, field) {
+            (Some(Column::Field(field)), None) => *field == Field::DateTime,
+            (Some(Column::Row { .. }), Some(name)) => name == "dateTime",
+            _ => false,
+        }
     }
 }
 

@@ -34,7 +34,7 @@ use arrow::error::ArrowError;
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
 
-use super::generated::{Generate, Generated};
+use super::generated::{Generate, GeneratedTable, readers};
 use super::layout::{check_metadata, record_columns, schema_of};
 use super::nexmark::millis_of;
 use super::options::Given;
@@ -145,21 +145,24 @@ impl Connection for Ysb<'_> {
             }
         };
         let columns = wanted.iter().map(column).collect();
-        Ok(vec![Box::new(Generated {
-            table: self.table.name.clone(),
+        let is_max = self.pace.is_none();
+        let is_time =
+            |place: usize, field: Option<&str>| field.is_none() && self.table.columns[place].name == TIME;
+        let readers = readers::readers(world, self.table, is_max, self.rows_max, &is_time);
+        let made = GeneratedTable {
+            name: self.table.name.clone(),
             schema: schema_of(self.table, wanted),
-            generator: Events {
+            generator: Arc::new(Events {
                 columns,
                 pace: self.pace.unwrap_or(1).into(),
                 event_rate: self.event_rate.into(),
                 base_millis: self.base_millis,
-            },
+            }),
             batch_rows_max: CACHE_EVENTS,
             rows_max: self.rows_max,
-            is_max: self.pace.is_none(),
-            made: 0,
-            pace: None,
-        })])
+            is_max,
+        };
+        Ok(made.sources(readers))
     }
 }
 

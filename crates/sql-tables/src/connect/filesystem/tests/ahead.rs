@@ -17,7 +17,7 @@ use crate::table::Table;
 type Found = (Result<Vec<String>, String>, u64);
 
 fn world(folder: &Folder, workers: usize, piece_bytes: usize) -> World {
-    World { division: Division { workers, piece_bytes }, ..folder.world() }
+    World { division: Division { workers, piece_bytes, ..Division::default() }, ..folder.world() }
 }
 
 /// Polls the sources of a table in an order drawn from `seed`, until all have ended. The rows of the sources come one
