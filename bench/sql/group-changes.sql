@@ -2,7 +2,7 @@
 -- one change for each key of up to 4,096 rows.
 -- thalweg run bench/sql/group-changes.sql --workers 2
 CREATE TABLE events (k BIGINT, v BIGINT) WITH (
-  'connector' = 'datagen', 'rows-per-second' = '1000000000', 'number-of-rows' = '4000000',
+  'connector' = 'datagen', 'rows-per-second' = '9223372036854775807', 'number-of-rows' = '4000000',
   'fields.k.min' = '0', 'fields.k.max' = '999999', 'fields.v.min' = '0', 'fields.v.max' = '9'
 );
 CREATE TABLE counts (k BIGINT, c BIGINT, s BIGINT) WITH ('connector' = 'blackhole');

@@ -46,6 +46,7 @@ mod table;
 pub mod temporal;
 #[cfg(test)]
 mod tests;
+mod timed;
 pub mod window;
 
 use shape::Shape;

@@ -482,6 +482,11 @@ impl Keyed {
         self.table.len() + usize::from(self.null.is_some())
     }
 
+    /// Returns whether no key is kept.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Returns the number of slots, free ones included; all slot numbers are below it.
     pub(super) fn slots(&self) -> usize {
         self.is_live.len()

@@ -8,34 +8,33 @@
 //!            match, in the order of time
 //! Late       a row below the watermark of its side: counted, and dropped
 //! Watermark  lowered by how far a pair may be below it: the greater of `upper` and `-lower`, if that is above zero
-//! Cost       two hash look-ups per row, and a search by time among the rows of its key
+//! Cost       two hash look-ups per row, those of a batch together; a search by time among the rows of its key
 //! Source     Flink, "Interval Joins"; `TimeIntervalJoin` for rows that are late
 //!
 //! Differs from Flink in two ways. In Flink late rows match any rows that are still kept; late rows of outer
 //! joins without a match come out alone. So results depend on how both inputs interleave. Flink runs semi and
 //! anti joins as joins without a bound.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
-
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
+use arrow::buffer::NullBuffer;
 use arrow::compute::{filter_record_batch, take};
 use arrow::datatypes::TimestampMillisecondType;
 use arrow::record_batch::RecordBatch;
-use arrow::row::RowConverter;
-use hashbrown::HashMap;
-use thalweg_model::{EventTime, Span, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, Payment, Span, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
-use thalweg_sql_functions::keys::{heap_bytes, shared_heap_bytes};
-use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
+use thalweg_sql_functions::keys::process_seed;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
 use super::super::accounts::{Accounts, accounted};
 use super::row_store::{Place, RowStore};
-use super::shape::{KeyBytes, Shape, is_true};
+use super::shape::{Shape, is_true};
 use super::table::gathered;
+use super::timed::{Due, Entries, Entry};
 use super::{JoinOperator, Side, nothing, refuse_changes};
 use crate::exec::kept::{load_rows, save_rows};
+use crate::exec::keyed::{KeyRows, Keyed};
 use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
 use crate::plan::JoinKind;
@@ -67,54 +66,49 @@ pub struct IntervalJoin {
     shape: Shape,
     times: [usize; 2],
     bounds: Bounds,
-    converter: Option<RowConverter>,
-    numbers: HashMap<Arc<[u8]>, u32, foldhash::fast::RandomState>,
-    /// Join keys, indexed by key number. The number of a key that has no rows left is reused for another key.
-    keys: Vec<Key>,
-    free: Vec<u32>,
+    keys: Keyed,
+    /// Kept rows of each key in either input, by the slot of the key. A key without rows is released.
+    rows: Vec<[Entries; 2]>,
     sides: [Kept; 2],
     arriving: Option<Arriving>,
     closing_ms: i64,
     accounts: Accounts,
-    /// Bytes in memory of the join keys and of the entries for their rows, without the rows themselves.
+    /// Bytes of the lists in `rows`, outside of `rows` itself.
     entry_bytes: usize,
 }
 
-#[derive(Default)]
-struct Key {
-    bytes: Arc<[u8]>,
-    /// Rows of the key in either input, in the order of time, rows of equal time in the order of arrival.
-    rows: [VecDeque<Entry>; 2],
-}
-
-struct Entry {
-    time: i64,
-    place: Place,
-    is_met: bool,
-}
-
+/// Values of the kept rows of an input, and the order in which they go.
 #[derive(Default)]
 struct Kept {
     row_store: RowStore,
-    /// For each event time, the numbers of the keys that have rows with it, so that rows that can match no
-    /// more are found by time.
-    expiry: BTreeMap<i64, Vec<u32>>,
+    due: Due,
 }
 
 /// A batch of one input whose rows are being matched with the kept rows of the other input.
 struct Arriving {
     side: Side,
     rows: RecordBatch,
-    keys: KeyBytes,
+    keys: KeyRows,
+    /// Rows whose keys can match; `None` if all can.
+    known: Option<NullBuffer>,
     is_met: Vec<bool>,
     /// Position at which matching continues: the index of a row of the batch, and the index of an entry among
     /// the kept rows with the same key.
     row: usize,
     next: Option<usize>,
+    /// Reservation of the memory by which the table of keys may grow, held until all rows are kept.
+    _room: Option<Payment>,
 }
 
-/// A possible pair of an interval join: a row of the arriving batch, the number of its key, and a kept row of
-/// that key.
+impl Arriving {
+    /// Returns whether the key of a row can match.
+    fn is_known(&self, row: usize) -> bool {
+        self.known.as_ref().is_none_or(|known| known.is_valid(row))
+    }
+}
+
+/// A possible pair of an interval join: a row of the arriving batch, the slot of its key, and the index of a kept row
+/// among those of that key.
 struct Candidate {
     row: u32,
     key: u32,
@@ -128,13 +122,11 @@ impl IntervalJoin {
     /// [`EvaluationError`] if a key has a type that cannot be a key.
     pub fn new(shape: Shape, times: [usize; 2], bounds: Bounds) -> Outcome<Self> {
         Ok(IntervalJoin {
-            converter: shape.key_converter()?,
+            keys: keys_of(&shape)?,
             shape,
             times,
             bounds,
-            numbers: HashMap::default(),
-            keys: Vec::new(),
-            free: Vec::new(),
+            rows: Vec::new(),
             sides: [Kept::default(), Kept::default()],
             arriving: None,
             closing_ms: i64::MIN,
@@ -143,9 +135,15 @@ impl IntervalJoin {
         })
     }
 
-    fn arrive(&self, side: Side, rows: RecordBatch) -> Outcome<Arriving> {
-        let keys = self.shape.key_bytes(self.converter.as_ref(), side, &rows)?;
-        Ok(Arriving { side, is_met: vec![false; rows.num_rows()], keys, rows, row: 0, next: None })
+    fn arrive(&mut self, side: Side, rows: RecordBatch) -> Outcome<Arriving> {
+        // Slots of keys without rows are ready at once, since their lists are empty.
+        self.keys.recycle(false);
+        let count = rows.num_rows();
+        let room = reserve_room(&self.accounts.allowance, self.keys.growth_bytes(count))?;
+        let (columns, known) = self.shape.keys(side, &rows)?;
+        let keys = self.keys.rows_of(&columns, count)?;
+        let is_met = vec![false; count];
+        Ok(Arriving { side, rows, keys, known, is_met, row: 0, next: None, _room: room })
     }
 
     /// Returns the rows of a batch that are not late by the watermark of their input, and counts the others.
@@ -162,7 +160,7 @@ impl IntervalJoin {
 
     /// Returns the next possible pairs of the arriving batch: their keys are equal, and the difference of
     /// their event times is within the bounds of the join.
-    fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
+    fn candidates(&mut self, arriving: &mut Arriving) -> Vec<Candidate> {
         let times = arriving
             .rows
             .column(self.times[arriving.side.index()])
@@ -173,19 +171,24 @@ impl IntervalJoin {
             let row = arriving.row;
             // One match is enough for a left row of a semi or anti join, so its search ends there.
             let is_settled = self.shape.kind.is_half() && arriving.side == Side::Left && arriving.is_met[row];
-            let number = arriving.keys.get(row).and_then(|key| self.numbers.get(key));
-            let (Some(number), false) = (number, is_settled) else {
+            let key = if arriving.is_known(row) && !is_settled {
+                self.keys.find(&arriving.keys, row)
+            } else {
+                None
+            };
+            let Some(key) = key else {
                 (arriving.row, arriving.next) = (row + 1, None);
                 continue;
             };
-            let rows = &self.keys[*number as usize].rows[other];
-            let (from, to) = self.bounds.reach(arriving.side, times.value(row));
-            let mut entry = arriving.next.unwrap_or_else(|| rows.partition_point(|entry| entry.time < from));
-            while found.len() < BATCH_ROWS_MAX && rows.get(entry).is_some_and(|entry| entry.time <= to) {
-                found.push(Candidate { row: row as u32, key: *number, entry });
+            let rows = &self.rows[key as usize][other];
+            let (from_ms, to_ms) = self.bounds.reach(arriving.side, times.value(row));
+            let is_near = |entry: usize| rows.get(entry).is_some_and(|entry| entry.time_ms <= to_ms);
+            let mut entry = arriving.next.unwrap_or_else(|| rows.first_from(from_ms));
+            while found.len() < BATCH_ROWS_MAX && is_near(entry) {
+                found.push(Candidate { row: row as u32, key, entry });
                 entry += 1;
             }
-            if rows.get(entry).is_some_and(|entry| entry.time <= to) {
+            if is_near(entry) {
                 arriving.next = Some(entry);
             } else {
                 (arriving.row, arriving.next) = (row + 1, None);
@@ -199,9 +202,10 @@ impl IntervalJoin {
         let (side, other) = (arriving.side, arriving.side.other());
         let rows = UInt32Array::from_iter_values(found.iter().map(|candidate| candidate.row));
         let place = |candidate: &Candidate| {
-            self.keys[candidate.key as usize].rows[other.index()][candidate.entry].place
+            self.rows[candidate.key as usize][other.index()].get(candidate.entry).map(|entry| entry.place)
         };
-        let places: Vec<Place> = found.iter().map(place).collect();
+        // Each candidate is a kept row: none goes before all rows of the batch are matched.
+        let places: Vec<Place> = found.iter().filter_map(place).collect();
         let row_store = &self.sides[other.index()].row_store;
         let holds = self.shape.holds(found.len(), |of, column| {
             if of == side {
@@ -216,7 +220,8 @@ impl IntervalJoin {
             if !is_true(&holds, at) {
                 continue;
             }
-            let entry = &mut self.keys[candidate.key as usize].rows[other.index()][candidate.entry];
+            let entry = self.rows[candidate.key as usize][other.index()].get_mut(candidate.entry);
+            let Some(entry) = entry else { continue };
             let was_met = std::mem::replace(&mut entry.is_met, true);
             let had_met = std::mem::replace(&mut arriving.is_met[candidate.row as usize], true);
             let is_first = !(if side == Side::Left { had_met } else { was_met });
@@ -253,8 +258,7 @@ impl IntervalJoin {
             let is_met = arriving.is_met[row as usize];
             let is_settled = self.shape.kind.is_half() && side == Side::Left && is_met;
             let is_too_late = self.is_over(side, *time);
-            let is_keyed = arriving.keys.get(row as usize).is_some();
-            if is_keyed && !is_too_late && !is_settled {
+            if arriving.is_known(row as usize) && !is_too_late && !is_settled {
                 kept.push(row);
                 self.accounts.counts.folded += 1;
                 continue;
@@ -269,12 +273,15 @@ impl IntervalJoin {
             }
         }
         let places = self.sides[side.index()].row_store.keep(&arriving.rows, &kept)?;
+        let mut due = Vec::with_capacity(kept.len());
         for (row, place) in kept.into_iter().zip(places) {
             let row = row as usize;
-            if let Some(key) = arriving.keys.get(row) {
-                self.insert(side, key, Entry { time: times.value(row), place, is_met: arriving.is_met[row] });
-            }
+            let (time_ms, is_met) = (times.value(row), arriving.is_met[row]);
+            let (key, _) = self.keys.find_or_add(&arriving.keys, row);
+            self.insert(side, key, Entry { time_ms, place, is_met });
+            due.push((time_ms, key));
         }
+        self.sides[side.index()].due.add(due);
         if alone.is_empty() {
             return Ok(None);
         }
@@ -287,42 +294,17 @@ impl IntervalJoin {
     /// Returns whether a row of an input at `time` can be forgotten, because no later row that is on time can
     /// match it.
     fn is_over(&self, side: Side, time: i64) -> bool {
-        self.closing_ms == i64::MAX || self.bounds.reach(side, time).1 < self.closing_ms
+        is_over(self.bounds, self.closing_ms, side, time)
     }
 
-    fn insert(&mut self, side: Side, key: &[u8], entry: Entry) {
-        let number = match self.numbers.get(key) {
-            Some(number) => *number,
-            None => {
-                let number = self.free.pop().unwrap_or_else(|| {
-                    self.keys.push(Key::default());
-                    self.keys.len() as u32 - 1
-                });
-                let bytes: Arc<[u8]> = Arc::from(key);
-                self.entry_bytes += shared_heap_bytes(bytes.len());
-                self.keys[number as usize].bytes = Arc::clone(&bytes);
-                self.numbers.insert(bytes, number);
-                number
-            }
-        };
-        let rows = &mut self.keys[number as usize].rows[side.index()];
-        let expiry = &mut self.sides[side.index()].expiry;
-        let before = expiry.len() * EXPIRY_BYTES + rows.capacity() * size_of::<Entry>();
-        let due = expiry.entry(entry.time).or_default();
-        let due_before = due_bytes(due);
-        if due.last() != Some(&number) {
-            due.push(number);
+    fn insert(&mut self, side: Side, key: u32, entry: Entry) {
+        if self.rows.len() < self.keys.slots() {
+            self.rows.resize_with(self.keys.slots(), Default::default);
         }
-        let due_after = due_bytes(due);
-        match rows.back() {
-            Some(last) if entry.time < last.time => {
-                let at = rows.partition_point(|known| known.time <= entry.time);
-                rows.insert(at, entry);
-            }
-            _ => rows.push_back(entry),
-        }
-        let after = expiry.len() * EXPIRY_BYTES + rows.capacity() * size_of::<Entry>();
-        self.entry_bytes += after + due_after - before - due_before;
+        let entries = &mut self.rows[key as usize][side.index()];
+        let before = entries.heap_bytes();
+        entries.insert(entry);
+        self.entry_bytes = self.entry_bytes + entries.heap_bytes() - before;
     }
 
     /// Forgets the kept rows of an input that cannot match any more; returns those that are emitted without a
@@ -331,60 +313,47 @@ impl IntervalJoin {
         let keeps = self.shape.keeps(side);
         let mut alone: Vec<Place> = Vec::new();
         let mut gone: Vec<Place> = Vec::new();
+        let (bounds, closing_ms) = (self.bounds, self.closing_ms);
+        let is_over = |time_ms| is_over(bounds, closing_ms, side, time_ms);
         while alone.len() < BATCH_ROWS_MAX {
-            let Some((&time, _)) = self.sides[side.index()].expiry.first_key_value() else { break };
-            if !self.is_over(side, time) {
-                break;
+            let Some((_, key)) = self.sides[side.index()].due.pop_first(is_over) else { break };
+            // Rows of a key go in the same order: each has an entry here and there.
+            let rows = &mut self.rows[key as usize];
+            let before = rows[side.index()].heap_bytes();
+            let Some(entry) = rows[side.index()].pop_first() else { continue };
+            self.entry_bytes = self.entry_bytes + rows[side.index()].heap_bytes() - before;
+            if keeps && !entry.is_met {
+                alone.push(entry.place);
             }
-            let due = self.sides[side.index()].expiry.entry(time).or_default();
-            let Some(&number) = due.last() else {
-                self.entry_bytes -= EXPIRY_BYTES + due_bytes(due);
-                self.sides[side.index()].expiry.remove(&time);
-                continue;
-            };
-            let key = &mut self.keys[number as usize];
-            match key.rows[side.index()].front() {
-                Some(entry) if entry.time <= time => {
-                    if keeps && !entry.is_met {
-                        alone.push(entry.place);
-                    }
-                    gone.push(entry.place);
-                    key.rows[side.index()].pop_front();
-                }
-                _ => {
-                    due.pop();
-                    if key.rows.iter().all(VecDeque::is_empty) && self.numbers.remove(&key.bytes).is_some() {
-                        let rows: usize = key.rows.iter().map(VecDeque::capacity).sum();
-                        self.entry_bytes -= shared_heap_bytes(key.bytes.len()) + rows * size_of::<Entry>();
-                        *key = Key::default();
-                        self.free.push(number);
-                    }
-                }
+            gone.push(entry.place);
+            if rows.iter().all(Entries::is_empty) {
+                self.keys.release(key);
             }
-        }
-        if self.numbers.is_empty() {
-            // No key has rows any more, so the memory of the key tables is freed.
-            (self.numbers, self.keys, self.free) = (HashMap::default(), Vec::new(), Vec::new());
         }
         let row_store = &mut self.sides[side.index()].row_store;
         let columns = self.shape.inputs[side.index()].fields().len();
         let columns = if alone.is_empty() { None } else { Some(row_store.columns(&alone, columns)?) };
-        gone.into_iter().for_each(|place| row_store.release(place));
+        gone.iter().for_each(|place| row_store.release(*place));
+        if !gone.is_empty() && self.keys.is_empty() {
+            // No key has rows any more, so all memory is freed.
+            (self.keys, self.rows) = (keys_of(&self.shape)?, Vec::new());
+            self.sides = Default::default();
+        }
         let Some(columns) = columns else { return Ok(None) };
         let (left, right) = if side == Side::Left { (Some(columns), None) } else { (None, Some(columns)) };
         self.shape.results(alone.len(), left, right).map(Some)
     }
 
     fn note_bytes(&mut self) {
-        let row_stores: usize = self.sides.iter().map(|side| side.row_store.bytes()).sum();
-        let keys = self.keys.capacity() * size_of::<Key>() + self.numbers.allocation_size();
-        self.accounts.hold(row_stores + keys + self.entry_bytes + self.free.capacity() * size_of::<u32>());
+        let sides: usize = self.sides.iter().map(|side| side.row_store.bytes() + side.due.bytes()).sum();
+        let lists = self.rows.capacity() * size_of::<[Entries; 2]>();
+        self.accounts.hold(sides + self.keys.bytes() + lists + self.entry_bytes);
     }
 
     /// Returns all kept rows of an input, by key, and whether each of them has matched.
     fn all(&self, side: Side) -> Outcome<(RecordBatch, Vec<bool>)> {
         let schema = &self.shape.inputs[side.index()];
-        let entries = || self.keys.iter().flat_map(|key| &key.rows[side.index()]);
+        let entries = || self.rows.iter().flat_map(|rows| rows[side.index()].iter());
         let places: Vec<Place> = entries().map(|entry| entry.place).collect();
         if places.is_empty() {
             return Ok((nothing(schema), Vec::new()));
@@ -394,12 +363,14 @@ impl IntervalJoin {
     }
 }
 
-/// Bytes of an entry of the tree of row times, whose nodes are assumed to be half full.
-const EXPIRY_BYTES: usize = 2 * size_of::<(i64, Vec<u32>)>();
+/// Creates the table of the join keys.
+fn keys_of(shape: &Shape) -> Outcome<Keyed> {
+    Keyed::of_types(shape.key_types().iter().map(SqlType::arrow).collect(), None, process_seed())
+}
 
-/// Returns the bytes of the list of the keys that have rows at one time.
-fn due_bytes(due: &Vec<u32>) -> usize {
-    heap_bytes(due.capacity() * size_of::<u32>())
+/// Returns whether no row that comes after the watermark `closing_ms`, in milliseconds, can match a row of an input at `time_ms`.
+fn is_over(bounds: Bounds, closing_ms: i64, side: Side, time_ms: i64) -> bool {
+    closing_ms == i64::MAX || bounds.reach(side, time_ms).1 < closing_ms
 }
 
 impl JoinOperator for IntervalJoin {
@@ -473,9 +444,8 @@ impl JoinOperator for IntervalJoin {
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.closing_ms = state.take()?;
-        self.numbers.clear();
-        self.keys.clear();
-        self.free.clear();
+        self.keys = keys_of(&self.shape).map_err(|error| state.wrong(error.message))?;
+        self.rows.clear();
         self.sides = [Kept::default(), Kept::default()];
         self.entry_bytes = 0;
         let counts = self.accounts.counts;
