@@ -45,6 +45,7 @@ mod json;
 mod kept;
 mod lists;
 mod percentile;
+mod running;
 mod selection;
 mod sum;
 mod tally;
@@ -55,6 +56,7 @@ mod variance;
 mod wide;
 
 pub use catalogue::{aggregate, aggregates};
+pub use running::Sequence;
 
 /// One aggregate function of SQL with all of its overloads.
 pub struct AggregateFunction {
@@ -149,6 +151,24 @@ pub trait Accumulator: Any + Send {
     /// # Panics
     /// Panics unless this accumulator [can retract](Self::can_retract).
     fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>);
+
+    /// Applies rows one after the other, as [`update`](Self::update) and [`retract`](Self::retract) do with one row each;
+    /// returns the result of each row's group after that row. With FILTER, rows whose `keep` is not true change nothing,
+    /// and have a result all the same.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if a group has no result after one of its rows, as for [`results`](Self::results).
+    ///
+    /// # Panics
+    /// Panics if a row is retracted and this accumulator [cannot retract](Self::can_retract).
+    fn running(
+        &mut self,
+        rows: &Sequence<'_>,
+        arguments: &[ArrayRef],
+        keep: Option<&BooleanArray>,
+    ) -> Result<ArrayRef, EvaluationError> {
+        running::by_rounds(self, rows, arguments, keep)
+    }
 
     /// Returns whether this accumulator can retract rows.
     fn can_retract(&self) -> bool;

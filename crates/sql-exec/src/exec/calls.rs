@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, AsArray, UInt32Array};
 use arrow::compute::{interleave, take};
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{StateError, StateReader, StateWriter};
-use thalweg_sql_functions::aggregates::Accumulator;
+use thalweg_sql_functions::aggregates::{Accumulator, Sequence};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 
@@ -106,6 +106,26 @@ impl Calls {
             }
         }
         Ok(())
+    }
+
+    /// Adds rows to the accumulators of their keys, or retracts them, one after the other; returns the results of each row's key
+    /// after it, one column for each call. `rows[i]` is the index of a row of `columns`, in ascending order, and
+    /// `sequence` tells the slot number of its key and whether it is added.
+    pub(super) fn running(
+        &mut self,
+        columns: &[ArrayRef],
+        sequence: &Sequence<'_>,
+        rows: &[u32],
+    ) -> Outcome<Vec<ArrayRef>> {
+        let columns: Vec<ArrayRef> =
+            columns.iter().map(|column| picked(column, rows)).collect::<Outcome<_>>()?;
+        let running = |call: &mut Call| {
+            let arguments: Vec<ArrayRef> =
+                call.arguments.iter().map(|place| Arc::clone(&columns[*place])).collect();
+            let keep = call.filter.and_then(|place| columns[place].as_boolean_opt());
+            call.accumulator.running(sequence, &arguments, keep)
+        };
+        self.calls.iter_mut().map(running).collect()
     }
 
     /// Returns the current aggregate results of the keys with the slot numbers `slots`, one column for each

@@ -7,8 +7,7 @@
 //!            change for each key of a batch, as below. In batch mode also a row at the end
 //! Late       ignores event time
 //! Watermark  forwarded unchanged
-//! Cost       one look-up per row; results are computed after every row, for many keys at once where there are many, or
-//!            after every batch
+//! Cost       one look-up per row; results are computed after every row, those of a batch together, or after every batch
 //! Source     Flink, "Group Aggregation"; `GroupAggFunction`
 //!
 //! A key is kept for the time to live after its last row, even if that row changed nothing. As in Flink with a time
@@ -22,16 +21,16 @@
 //! In batch mode, an aggregate without keys that has no rows when its input ends has a row all the same: the aggregates
 //! of nothing, as in SQL.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, DynComparator, make_comparator};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
 use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::aggregates::Sequence;
 use thalweg_sql_functions::scratch::{EVALUATION_BYTES_MAX, value_bytes};
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, pay, reserve_room};
@@ -81,8 +80,8 @@ pub struct Group {
     calls: Calls,
     /// Number of rows of each key, indexed by the slot number that [`Keyed`] gives the key; empty if rows are only added.
     rows: Vec<i64>,
-    /// For each slot, the index of its key among the keys of the last batch that had it, if one change for each key and
-    /// batch is enough. An index that another key has taken since has no meaning.
+    /// For each slot, the index of its key among the steps of the last batch that had it, or among the keys of that batch if one
+    /// change for each key and batch is enough. An index that another key has taken since has no meaning.
     places_in_batch: Vec<u32>,
     /// Rest of the input batch that is still to be aggregated.
     left: Option<Batch>,
@@ -101,12 +100,16 @@ const FIRST_ROWS: usize = 64;
 /// Effect of an input row on the aggregates of its key.
 struct Step {
     row: u32,
+    slot: u32,
+    is_added: bool,
     change: Change,
-    /// Aggregate results of the key before and after the row. Each is given by the index of a set of result
-    /// columns and the index of a row in that set.
-    before: (usize, usize),
-    after: (usize, usize),
+    /// Results of the key before the row.
+    before: Place,
 }
+
+/// Place of aggregate results: the index of a set of result columns, and the index of a row in it. The first set has the
+/// results before a batch, the second one those after rows of the batch, or after all of them.
+type Place = (usize, usize);
 
 /// Effect of the rows of a batch on one key.
 struct Touched {
@@ -123,18 +126,6 @@ enum Change {
     New,
     Update,
     Gone,
-}
-
-/// One pass over a batch: it aggregates at most one row of each key, so that all keys can be processed
-/// together, column by column.
-#[derive(Default)]
-struct Round {
-    slots: Vec<u32>,
-    rows: Vec<u32>,
-    back_slots: Vec<u32>,
-    back_rows: Vec<u32>,
-    /// Slot numbers, given by [`Keyed`], of the keys whose results are computed after this pass.
-    asked: Vec<u32>,
 }
 
 impl Group {
@@ -176,19 +167,15 @@ impl Group {
         })
     }
 
-    /// Plans the work for a batch. Returns the effect of each row; the slot numbers of the keys whose results
-    /// before the batch are needed; and the passes, each with at most one row of a key.
-    fn plan(&mut self, batch: &Batch) -> Outcome<(Vec<Step>, Vec<u32>, Vec<Round>)> {
+    /// Plans the work for a batch. Returns the effect of each row, and the slot numbers of the keys whose results before the
+    /// batch are needed.
+    fn plan(&mut self, batch: &Batch) -> Outcome<(Vec<Step>, Vec<u32>)> {
         let keys = self.keys.rows(&batch.rows)?;
-        let mut steps = Vec::with_capacity(batch.len());
+        let mut steps: Vec<Step> = Vec::with_capacity(batch.len());
         let mut known: Vec<u32> = Vec::new();
-        let mut rounds: Vec<Round> = Vec::new();
-        // Map from the slot number of a key (see [`Keyed`]) to two values: the index of the pass in which the
-        // key's next row is aggregated, and the location of the key's latest result.
-        let mut turns: HashMap<u32, (usize, (usize, usize)), RandomState> = HashMap::default();
         for row in 0..batch.len() {
-            let comes = batch.kind(row).adds();
-            let (slot, is_new) = if comes {
+            let is_added = batch.kind(row).adds();
+            let (slot, is_new) = if is_added {
                 self.keys.find_or_add(&keys, row)
             } else {
                 match self.keys.find(&keys, row) {
@@ -200,41 +187,36 @@ impl Group {
                 }
             };
             self.keys.touch(slot);
-            let is_gone = self.counted(slot, is_new, comes) == Some(0);
-            let (turn, before) = *turns.entry(slot).or_insert_with(|| {
-                if !is_new {
+            let is_gone = self.counted(slot, is_new, is_added) == Some(0);
+            let last = self.last_in_batch(slot, steps.len());
+            let before = match steps.get(last).filter(|step| step.slot == slot) {
+                Some(_) => (1, last),
+                None if is_new => (0, 0),
+                None => {
                     known.push(slot);
+                    (0, known.len() - 1)
                 }
-                // A location is the index of a set of results and of a row in it. Set 0 has the results
-                // before the batch; set `n` has the results after the `n`-th pass.
-                (0, (0, known.len().saturating_sub(1)))
-            });
-            if rounds.len() <= turn {
-                rounds.resize_with(turn + 1, Round::default);
-            }
-            let round = &mut rounds[turn];
-            let (slots, rows) = if comes {
-                (&mut round.slots, &mut round.rows)
-            } else {
-                (&mut round.back_slots, &mut round.back_rows)
             };
-            slots.push(slot);
-            rows.push(row as u32);
-            let after = (turn + 1, round.asked.len());
             if is_gone {
                 self.keys.release(slot);
-            } else {
-                round.asked.push(slot);
             }
-            turns.insert(slot, (turn + 1, after));
             let change = match (is_new, is_gone) {
                 (true, _) => Change::New,
                 (false, true) => Change::Gone,
                 (false, false) => Change::Update,
             };
-            steps.push(Step { row: row as u32, change, before, after });
+            steps.push(Step { row: row as u32, slot, is_added, change, before });
         }
-        Ok((steps, known, rounds))
+        Ok((steps, known))
+    }
+
+    /// Notes that a key has a place in a batch, its last one so far, and returns the place before it. If that is not one of the
+    /// key, the key had none in the batch.
+    fn last_in_batch(&mut self, slot: u32, place: usize) -> usize {
+        if self.places_in_batch.len() < self.keys.slots() {
+            self.places_in_batch.resize(self.keys.slots(), 0);
+        }
+        std::mem::replace(&mut self.places_in_batch[slot as usize], place as u32) as usize
     }
 
     /// Counts a row of a key, and returns how many rows the key has now; `None` if rows are only added.
@@ -291,27 +273,28 @@ impl Group {
     fn fold(&mut self, batch: &Batch) -> Outcome<usize> {
         self.keys.begin(self.now.ms());
         self.calls.reset(&self.keys.recycle(false));
-        let (steps, known, rounds) = self.plan(batch)?;
+        let (steps, known) = self.plan(batch)?;
         self.accounts.counts.folded += steps.len() as u64;
         self.calls.resize(self.keys.slots());
+        let before = self.calls.results_of(&known)?;
+        let (slots, is_added): (Vec<u32>, Vec<bool>) =
+            steps.iter().map(|step| (step.slot, step.is_added)).unzip();
+        let rows: Vec<u32> = steps.iter().map(|step| step.row).collect();
         let columns = self.calls.columns(&batch.rows);
-        let mut results = vec![self.calls.results_of(&known)?];
-        for round in &rounds {
-            self.calls.fold(&columns, &round.back_slots, &round.back_rows, false)?;
-            self.calls.fold(&columns, &round.slots, &round.rows, true)?;
-            results.push(self.calls.results_of(&round.asked)?);
-        }
+        let after = self.calls.running(&columns, &Sequence::new(&slots, &is_added), &rows)?;
+        let results = [before, after];
         let mut kinds = Vec::with_capacity(2 * steps.len());
         let mut rows = Vec::with_capacity(2 * steps.len());
         let mut from = Vec::with_capacity(2 * steps.len());
-        let mut compared = Compared { results: &results, by_pass: HashMap::default() };
-        for step in &steps {
-            if step.change == Change::Update && !self.tells_same && compared.is_same(step) {
+        let mut compared = Compared::new(&results);
+        for (number, step) in steps.iter().enumerate() {
+            let after = (1, number);
+            if step.change == Change::Update && !self.tells_same && compared.is_same(step.before, number) {
                 continue;
             }
-            let changes: &[(RowKind, (usize, usize))] = match step.change {
-                Change::New => &[(RowKind::Insert, step.after)],
-                Change::Update => &[(RowKind::UpdateBefore, step.before), (RowKind::UpdateAfter, step.after)],
+            let changes: &[(RowKind, Place)] = match step.change {
+                Change::New => &[(RowKind::Insert, after)],
+                Change::Update => &[(RowKind::UpdateBefore, step.before), (RowKind::UpdateAfter, after)],
                 Change::Gone => &[(RowKind::Delete, step.before)],
             };
             for (kind, place) in changes {
@@ -378,15 +361,13 @@ impl Group {
 
     /// Returns the index of a key among the keys of the batch so far, to which it is added if it is missing.
     fn place_in_batch(&mut self, touched: &mut Vec<Touched>, slot: u32, is_new: bool) -> usize {
-        if self.places_in_batch.len() < self.keys.slots() {
-            self.places_in_batch.resize(self.keys.slots(), 0);
+        let last = self.last_in_batch(slot, touched.len());
+        if touched.get(last).is_some_and(|known| known.slot == slot) {
+            self.places_in_batch[slot as usize] = last as u32;
+            return last;
         }
-        let place = &mut self.places_in_batch[slot as usize];
-        if touched.get(*place as usize).is_none_or(|known| known.slot != slot) {
-            *place = touched.len() as u32;
-            touched.push(Touched { slot, row: 0, is_new, is_gone: false });
-        }
-        *place as usize
+        touched.push(Touched { slot, row: 0, is_new, is_gone: false });
+        touched.len() - 1
     }
 
     /// Sets the change of each key as the next output: `results` has the results before the batch of the keys that were
@@ -397,16 +378,15 @@ impl Group {
         touched: &[Touched],
         results: &[Vec<ArrayRef>; 2],
     ) -> Outcome<()> {
-        let mut compared = Compared { results, by_pass: HashMap::default() };
+        let mut compared = Compared::new(results);
         let (mut kinds, mut rows, mut from) = (Vec::new(), Vec::new(), Vec::new());
         let (mut old, mut new) = (0, 0);
         for Touched { row, is_new, is_gone, .. } in touched {
-            let step = Step { row: *row, change: Change::Update, before: (0, old), after: (1, new) };
-            let changes: &[(RowKind, (usize, usize))] = match (is_new, is_gone) {
+            let changes: &[(RowKind, Place)] = match (is_new, is_gone) {
                 (true, true) => &[],
                 (true, false) => &[(RowKind::Insert, (1, new))],
                 (false, true) => &[(RowKind::Delete, (0, old))],
-                (false, false) if !self.tells_same && compared.is_same(&step) => &[],
+                (false, false) if !self.tells_same && compared.is_same((0, old), new) => &[],
                 (false, false) => &[(RowKind::UpdateBefore, (0, old)), (RowKind::UpdateAfter, (1, new))],
             };
             for (kind, place) in changes {
@@ -426,8 +406,8 @@ impl Group {
         batch: &Batch,
         kinds: Vec<RowKind>,
         rows: &[u32],
-        results: &[Vec<ArrayRef>],
-        from: &[(usize, usize)],
+        results: &[Vec<ArrayRef>; 2],
+        from: &[Place],
     ) -> Outcome<()> {
         if kinds.is_empty() {
             return Ok(());
@@ -469,24 +449,28 @@ impl Group {
 
 /// Comparison of the results of keys before and after a row.
 struct Compared<'a> {
-    /// Sets of result columns: those before the batch, and those after each pass.
-    results: &'a [Vec<ArrayRef>],
-    /// Comparators of the result columns of two sets; `None` if the columns have a type that cannot be compared.
-    by_pass: HashMap<(usize, usize), Option<Vec<DynComparator>>, RandomState>,
+    /// Result columns: those before the batch, and those after its rows.
+    results: &'a [Vec<ArrayRef>; 2],
+    /// Comparators of the columns of each set with those of the second one, made when they are needed; `None` if the columns
+    /// have a type that cannot be compared.
+    comparators: [OnceCell<Option<Vec<DynComparator>>>; 2],
 }
 
-impl Compared<'_> {
-    /// Returns whether a row has changed no result of its key. Results that cannot be compared count as changed.
-    fn is_same(&mut self, step: &Step) -> bool {
-        let ((before, old), (after, new)) = (step.before, step.after);
-        let results = self.results;
-        let comparators = self.by_pass.entry((before, after)).or_insert_with(|| {
-            let columns = results[before].iter().zip(&results[after]);
+impl<'a> Compared<'a> {
+    fn new(results: &'a [Vec<ArrayRef>; 2]) -> Self {
+        Compared { results, comparators: Default::default() }
+    }
+
+    /// Returns whether the results of a key are the same at a place and in the row `after` of the second set. Results that cannot be
+    /// compared count as changed.
+    fn is_same(&mut self, (set, before): Place, after: usize) -> bool {
+        let comparators = self.comparators[set].get_or_init(|| {
+            let columns = self.results[set].iter().zip(&self.results[1]);
             columns.map(|(old, new)| make_comparator(old, new, SortOptions::default()).ok()).collect()
         });
         comparators
             .as_ref()
-            .is_some_and(|comparators| comparators.iter().all(|compare| compare(old, new).is_eq()))
+            .is_some_and(|comparators| comparators.iter().all(|compare| compare(before, after).is_eq()))
     }
 }
 

@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, BooleanArray, Int64Array};
 use thalweg_model::{StateError, StateReader, StateWriter};
 
 use super::selection::{counted, for_each};
-use super::{Accumulator, same_kind};
+use super::{Accumulator, Sequence, same_kind};
 use crate::functions::EvaluationError;
 
 /// State of COUNT: one count per group.
@@ -32,6 +32,23 @@ impl Accumulator for Count {
     fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
         let counts = &mut self.counts[..];
         for_each(groups, counted(arguments, keep).as_ref(), |_, group| counts[group] -= 1);
+    }
+
+    fn running(
+        &mut self,
+        rows: &Sequence<'_>,
+        arguments: &[ArrayRef],
+        keep: Option<&BooleanArray>,
+    ) -> Result<ArrayRef, EvaluationError> {
+        let counted = counted(arguments, keep);
+        let count_after = |(row, group): (usize, &u32)| {
+            let count = &mut self.counts[*group as usize];
+            if counted.as_ref().is_none_or(|counted| counted.value(row)) {
+                *count += if rows.is_added(row) { 1 } else { -1 };
+            }
+            *count
+        };
+        Ok(Arc::new(Int64Array::from_iter_values(rows.groups.iter().enumerate().map(count_after))))
     }
 
     fn can_retract(&self) -> bool {

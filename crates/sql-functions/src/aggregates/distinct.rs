@@ -18,13 +18,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use thalweg_model::{StateError, StateReader, StateWriter};
 
-use super::{Accumulator, same_kind};
+use super::{Accumulator, Sequence, same_kind};
 use crate::functions::EvaluationError;
 use crate::keys::{KeyIndex, growth_bytes, hash_of, is_whole, whole_column, whole_numbers};
 use crate::types::SqlType;
@@ -87,6 +88,25 @@ struct Values {
     nulls: Option<arrow::buffer::NullBuffer>,
 }
 
+impl Values {
+    /// Returns the pair of a group and the value of a row, with a count.
+    #[inline]
+    fn pair(&self, row: usize, group: u32, count: i64) -> Pair {
+        let is_null = self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        Pair { is_null, value: if is_null { 0 } else { self.numbers[row] }, group, count }
+    }
+}
+
+/// Returns the rows of columns that are in a mask.
+fn only(columns: &[ArrayRef], rows: &BooleanBuffer) -> Vec<ArrayRef> {
+    let rows = BooleanArray::new(rows.clone(), None);
+    let only = |column: &ArrayRef| {
+        filter(column, &rows)
+            .expect("a condition is a column of the batch and has a value for each of its rows")
+    };
+    columns.iter().map(only).collect()
+}
+
 impl Distinct {
     pub(super) fn new(inner: Box<dyn Accumulator>, over: &Arc<[SqlType]>, hash_seed: u64) -> Self {
         let numbering = match &over[..] {
@@ -131,10 +151,8 @@ impl Distinct {
         let (mut come, mut gone) = (BooleanBufferBuilder::new(rows), BooleanBufferBuilder::new(rows));
         let (mut has_come, mut has_gone) = (false, false);
         for (row, &group) in groups.iter().enumerate() {
-            let is_null = values.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-            let value = if is_null { 0 } else { values.numbers[row] };
             let number = numbers(row);
-            let before = self.add_one(Pair { is_null, value, group, count: number });
+            let before = self.add_one(values.pair(row, group, number));
             let (comes, goes) = (before <= 0 && before + number > 0, before > 0 && before + number <= 0);
             come.append(comes);
             gone.append(goes);
@@ -179,13 +197,7 @@ impl Distinct {
         // the number from the index of values.
         let rows = super::selection::kept(keep);
         let groups: Vec<u32> = rows.set_indices().map(|row| groups[row]).collect();
-        let keep = BooleanArray::new(rows, None);
-        let kept = |argument: &ArrayRef| {
-            filter(argument, &keep)
-                .expect("a condition is a column of the batch and has a value for each of its rows")
-        };
-        let arguments: Vec<ArrayRef> = arguments.iter().map(kept).collect();
-        self.add(&groups, &arguments, |_| number);
+        self.add(&groups, &only(arguments, &rows), |_| number);
     }
 
     /// Returns all pairs of a group and a value, sorted with NULLs last, then by value number, then by group.
@@ -275,6 +287,53 @@ impl Accumulator for Distinct {
         );
         self.shift(groups, arguments, keep, -1);
         self.renumber();
+    }
+
+    fn running(
+        &mut self,
+        rows: &Sequence<'_>,
+        arguments: &[ArrayRef],
+        keep: Option<&BooleanArray>,
+    ) -> Result<ArrayRef, EvaluationError> {
+        let retracts = rows.is_added.is_some();
+        assert!(
+            self.can_retract() || !retracts,
+            "`Calls` takes rows back only from accumulators that were made to retract"
+        );
+        let compared = &arguments[..self.over.len()];
+        let (numbers, counted) = match keep {
+            None => (self.number(compared, rows.groups.len()), None),
+            Some(keep) => {
+                let kept = super::selection::kept(keep);
+                let compared = only(compared, &kept);
+                (self.number(&compared, kept.count_set_bits()), Some(kept))
+            }
+        };
+        let Some(values) = numbers else {
+            self.check_whole()?;
+            return self.inner.results(0..0);
+        };
+        let mut changes = BooleanBufferBuilder::new(rows.groups.len());
+        changes.append_n(rows.groups.len(), false);
+        let mut pass = |at: usize, row: usize| {
+            let pair = values.pair(at, rows.groups[row], if rows.is_added(row) { 1 } else { -1 });
+            let before = self.add_one(pair);
+            // A row that is added makes a value appear, and one that is retracted makes it disappear.
+            if (before > 0) != (before + pair.count > 0) {
+                changes.set_bit(row, true);
+            }
+        };
+        match &counted {
+            None => (0..rows.groups.len()).for_each(|row| pass(row, row)),
+            Some(counted) => counted.set_indices().enumerate().for_each(|(at, row)| pass(at, row)),
+        }
+        let changes = BooleanArray::new(changes.finish(), None);
+        let results = self.inner.running(rows, arguments, Some(&changes));
+        if retracts {
+            self.renumber();
+        }
+        self.check_whole()?;
+        results
     }
 
     fn can_retract(&self) -> bool {

@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use thalweg_model::{StateError, StateReader, StateWriter};
 
 use super::selection::{counted, fold_values};
-use super::{Accumulator, same_kind};
+use super::{Accumulator, Sequence, same_kind};
 use crate::functions::EvaluationError;
 
 /// An aggregate that folds values into states of fixed size, and states into a column of results.
@@ -65,6 +65,31 @@ impl<F: Fold> Accumulator for Folded<F> {
         let values = self.fold.read(&arguments[0]);
         let counted = counted(&arguments[..1], keep);
         fold_values(&mut self.states, groups, &values, counted.as_ref(), F::remove);
+    }
+
+    fn running(
+        &mut self,
+        rows: &Sequence<'_>,
+        arguments: &[ArrayRef],
+        keep: Option<&BooleanArray>,
+    ) -> Result<ArrayRef, EvaluationError> {
+        let retracts = rows.is_added.is_some();
+        assert!(F::RETRACTS || !retracts, "`Calls` takes rows back only from accumulators made to retract");
+        let values = self.fold.read(&arguments[0]);
+        let counted = counted(&arguments[..1], keep);
+        let state_after = |(row, group): (usize, &u32)| {
+            let state = &mut self.states[*group as usize];
+            if counted.as_ref().is_none_or(|counted| counted.value(row)) {
+                if rows.is_added(row) {
+                    F::add(state, values[row]);
+                } else {
+                    F::remove(state, values[row]);
+                }
+            }
+            *state
+        };
+        let states: Vec<F::State> = rows.groups.iter().enumerate().map(state_after).collect();
+        Ok(self.fold.results(&states))
     }
 
     fn can_retract(&self) -> bool {

@@ -14,7 +14,7 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 
 use super::selection::{counted, for_each};
 use super::values::Domain;
-use super::{Accumulator, same_kind};
+use super::{Accumulator, Sequence, same_kind};
 use crate::functions::EvaluationError;
 
 /// The rule by which a group chooses the value that it keeps: FIRST_VALUE, LAST_VALUE, MIN or MAX.
@@ -52,6 +52,16 @@ impl<D: Domain> Kept<D> {
     pub(super) fn new(domain: D, choice: Choice) -> Self {
         Kept { domain, choice, kept: Vec::new(), held_bytes: 0 }
     }
+
+    /// Adds a row of a column to a group.
+    fn add(&mut self, column: &D::Column, row: usize, group: usize) {
+        let slot = &mut self.kept[group];
+        if slot.as_ref().is_none_or(|kept| self.choice.replaces(|| D::compare(column, row, kept))) {
+            let before = held::<D>(slot);
+            D::assign(slot, column, row);
+            self.held_bytes = self.held_bytes + held::<D>(slot) - before;
+        }
+    }
 }
 
 fn held<D: Domain>(slot: &Option<D::Value>) -> usize {
@@ -65,18 +75,30 @@ impl<D: Domain> Accumulator for Kept<D> {
 
     fn update(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
         let column = self.domain.read(&arguments[0]);
-        for_each(groups, counted(&arguments[..1], keep).as_ref(), |row, group| {
-            let slot = &mut self.kept[group];
-            if slot.as_ref().is_none_or(|kept| self.choice.replaces(|| D::compare(&column, row, kept))) {
-                let before = held::<D>(slot);
-                D::assign(slot, &column, row);
-                self.held_bytes = self.held_bytes + held::<D>(slot) - before;
-            }
-        });
+        for_each(groups, counted(&arguments[..1], keep).as_ref(), |row, group| self.add(&column, row, group));
     }
 
     fn retract(&mut self, _groups: &[u32], _arguments: &[ArrayRef], _keep: Option<&BooleanArray>) {
         panic!("`Calls` takes rows back only from accumulators that were made to retract");
+    }
+
+    fn running(
+        &mut self,
+        rows: &Sequence<'_>,
+        arguments: &[ArrayRef],
+        keep: Option<&BooleanArray>,
+    ) -> Result<ArrayRef, EvaluationError> {
+        assert!(rows.is_added.is_none(), "`Calls` takes rows back only from accumulators made to retract");
+        let column = self.domain.read(&arguments[0]);
+        let counted = counted(&arguments[..1], keep);
+        let mut after = Vec::with_capacity(rows.groups.len());
+        for (row, group) in rows.groups.iter().enumerate() {
+            if counted.as_ref().is_none_or(|counted| counted.value(row)) {
+                self.add(&column, row, *group as usize);
+            }
+            after.push(self.kept[*group as usize].clone());
+        }
+        self.domain.write(after.iter().map(Option::as_ref))
     }
 
     fn can_retract(&self) -> bool {

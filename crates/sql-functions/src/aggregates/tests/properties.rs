@@ -146,6 +146,33 @@ fn run(
     }
 }
 
+/// Applies rows one after the other, in batches of a bounded size, and compares the result after each row with that of an
+/// accumulator that is given one row at a time.
+fn check_running(call: &Call, create: &Create, events: &[Event], batch: usize) {
+    let (mut running, mut by_one) = (create(), create());
+    running.resize(GROUPS);
+    by_one.resize(GROUPS);
+    for rows in events.chunks(batch) {
+        let mut expected = Vec::new();
+        for event in rows {
+            run(&mut *by_one, call, &[*event], 1, |group| group as u32);
+            expected.extend(call.shown(by_one.results(event.group..event.group + 1)));
+        }
+        let groups: Vec<u32> = rows.iter().map(|event| event.group as u32).collect();
+        let is_added: Vec<bool> = rows.iter().map(|event| event.comes).collect();
+        let arguments = [column(&call.of, &rows.iter().map(|event| event.value).collect::<Vec<_>>())];
+        let keep = rows.iter().any(|event| event.keep != Some(true));
+        let keep = keep.then(|| mask(&rows.iter().map(|event| event.keep).collect::<Vec<_>>()));
+        let found = running.running(&Sequence::new(&groups, &is_added), &arguments, keep.as_ref());
+        if expected.contains(&"NOT_ONE_ROW".to_owned()) {
+            assert_eq!(found.map_err(|error| error.code).err(), Some("NOT_ONE_ROW"));
+            return;
+        }
+        call.check(&call.shown(found), &expected, "row by row");
+    }
+    check_results(call, &*running, &oracle(call, &[events.to_vec()]), "after all rows");
+}
+
 /// Returns the results that the oracle expects for all rows.
 fn oracle(call: &Call, parts: &[Vec<Event>]) -> Vec<String> {
     let groups: Vec<Vec<Value>> = (0..GROUPS)
@@ -176,6 +203,7 @@ fn check(call: &Call, create: &Create, parts: &[Vec<Event>], batch: usize) {
     run(&mut *whole, call, &all, batch, |group| group as u32);
     check_results(call, &*whole, &expected, "as a whole");
     check_results(call, &*reloaded(create, &*whole), &expected, "reloaded");
+    check_running(call, create, &all, batch);
 
     // Parts of aggregates that depend on the order are merged only without retraction and without DISTINCT. A
     // part knows only its own oldest row, and distinct values are merged in another order.
