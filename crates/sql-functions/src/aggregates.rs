@@ -122,13 +122,13 @@ impl BoundAggregate {
             return self.clone();
         }
         let over: Arc<[SqlType]> = self.arguments[..self.distinct_over].into();
-        let wrap = |create: &Create| -> Create {
+        let wrap = |create: &Create, retracts: bool| -> Create {
             let (create, over) = (create.clone(), over.clone());
-            Arc::new(move || Box::new(distinct::Distinct::new(create(), &over, hash_seed)))
+            Arc::new(move || Box::new(distinct::Distinct::new(create(), &over, retracts, hash_seed)))
         };
         BoundAggregate {
-            create: wrap(&self.create),
-            create_retractable: self.create_retractable.as_ref().map(wrap),
+            create: wrap(&self.create, false),
+            create_retractable: self.create_retractable.as_ref().map(|create| wrap(create, true)),
             ..self.clone()
         }
     }

@@ -1,9 +1,9 @@
 //! DISTINCT: an aggregate that passes each value of a group to its inner aggregate once, however often the
 //! value comes.
 //!
-//! Each pair of a group and a value has a count. A row is added to the inner aggregate when the count of its pair
-//! rises above 0, and retracted from it when the count falls to 0 again. NULL is a value here; the inner aggregate
-//! ignores it. All NaNs are one value, and -0.0 and 0.0 are two, as in `java.lang.Double.equals`.
+//! If rows may be retracted, each pair of a group and a value has a count. A row is added to the inner aggregate when the
+//! count of its pair rises above 0, and retracted from it when the count falls to 0 again. If rows are only added, it is enough
+//! that a pair is there, which takes half the memory. NULL is a value here; the inner aggregate ignores it. All NaNs are one value, and -0.0 and 0.0 are two, as in `java.lang.Double.equals`.
 //!
 //! ```text
 //!  values ──► value numbers ──► counts of (group, value number) ──► rows that are first, or last ──► the aggregate inside
@@ -41,13 +41,150 @@ const GONE_VALUES_MIN: usize = 1_024;
 pub(super) struct Distinct {
     inner: Box<dyn Accumulator>,
     numbering: Numbering,
-    pairs: HashTable<Pair>,
+    pairs: Pairs,
     /// Types of the arguments that DISTINCT compares, to which the call was bound.
     over: Arc<[SqlType]>,
     hash_seed: u64,
     /// Error that made DISTINCT leave out values. Adding and retracting rows cannot return errors, so reading
     /// the results returns this error.
     failure: Option<EvaluationError>,
+}
+
+/// Values that each group has seen.
+enum Pairs {
+    /// Each with the count of its rows, since rows may be retracted.
+    Counted(HashTable<Pair>),
+    /// Without counts, since rows are only added.
+    Seen(HashTable<Seen>),
+}
+
+/// A value of a group, of 16 bytes.
+#[derive(Clone, Copy)]
+struct Seen {
+    value: i64,
+    group: u32,
+    is_null: bool,
+}
+
+impl From<Pair> for Seen {
+    fn from(Pair { value, group, is_null, .. }: Pair) -> Self {
+        Seen { value, group, is_null }
+    }
+}
+
+impl From<Seen> for Pair {
+    fn from(Seen { value, group, is_null }: Seen) -> Self {
+        Pair { value, group, is_null, count: 1 }
+    }
+}
+
+impl Pairs {
+    fn new(retracts: bool) -> Self {
+        if retracts { Pairs::Counted(HashTable::new()) } else { Pairs::Seen(HashTable::new()) }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Pairs::Counted(pairs) => pairs.len(),
+            Pairs::Seen(pairs) => pairs.len(),
+        }
+    }
+
+    /// Adds `pair.count` to the row count of a pair, and returns the count that the pair had before.
+    #[inline]
+    fn add(&mut self, pair: Pair, seed: u64) -> i64 {
+        match self {
+            Pairs::Counted(pairs) => {
+                match pairs.entry(pair.hash(seed), |other| other.is_of(&pair), |other| other.hash(seed)) {
+                    Entry::Vacant(place) => {
+                        if pair.count != 0 {
+                            place.insert(pair);
+                        }
+                        0
+                    }
+                    Entry::Occupied(mut place) => {
+                        let before = place.get().count;
+                        if before + pair.count == 0 {
+                            place.remove();
+                        } else {
+                            place.get_mut().count += pair.count;
+                        }
+                        before
+                    }
+                }
+            }
+            Pairs::Seen(pairs) => {
+                let is_it = |other: &Seen| Pair::from(*other).is_of(&pair);
+                match pairs.entry(pair.hash(seed), is_it, |other| Pair::from(*other).hash(seed)) {
+                    Entry::Vacant(place) => {
+                        place.insert(pair.into());
+                        0
+                    }
+                    Entry::Occupied(_) => 1,
+                }
+            }
+        }
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
+        match self {
+            Pairs::Counted(pairs) => pairs.retain(|pair| keep(pair.group)),
+            Pairs::Seen(pairs) => pairs.retain(|seen| keep(seen.group)),
+        }
+    }
+
+    /// Returns all pairs in no particular order; without counts, each has the count 1.
+    fn all(&self) -> Vec<Pair> {
+        match self {
+            Pairs::Counted(pairs) => pairs.iter().copied().collect(),
+            Pairs::Seen(pairs) => pairs.iter().map(|seen| (*seen).into()).collect(),
+        }
+    }
+
+    /// Replaces all pairs.
+    fn set(&mut self, all: Vec<Pair>, seed: u64) {
+        match self {
+            Pairs::Counted(pairs) => {
+                *pairs = HashTable::with_capacity(all.len());
+                for pair in all {
+                    pairs.insert_unique(pair.hash(seed), pair, |other| other.hash(seed));
+                }
+            }
+            Pairs::Seen(pairs) => {
+                *pairs = HashTable::with_capacity(all.len());
+                for pair in all {
+                    pairs.insert_unique(pair.hash(seed), pair.into(), |other| Pair::from(*other).hash(seed));
+                }
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Pairs::Counted(pairs) => pairs.clear(),
+            Pairs::Seen(pairs) => pairs.clear(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Pairs::Counted(pairs) => pairs.allocation_size(),
+            Pairs::Seen(pairs) => pairs.allocation_size(),
+        }
+    }
+
+    fn growth_bytes(&self, more: usize) -> usize {
+        match self {
+            Pairs::Counted(pairs) => {
+                let held = (pairs.len(), pairs.capacity(), pairs.allocation_size());
+                growth_bytes(held, size_of::<Pair>(), more)
+            }
+            Pairs::Seen(pairs) => {
+                let held = (pairs.len(), pairs.capacity(), pairs.allocation_size());
+                growth_bytes(held, size_of::<Seen>(), more)
+            }
+        }
+    }
 }
 
 /// Way in which DISTINCT represents values by numbers.
@@ -108,12 +245,26 @@ fn only(columns: &[ArrayRef], rows: &BooleanBuffer) -> Vec<ArrayRef> {
 }
 
 impl Distinct {
-    pub(super) fn new(inner: Box<dyn Accumulator>, over: &Arc<[SqlType]>, hash_seed: u64) -> Self {
+    /// Creates the accumulators of a DISTINCT aggregate around those of `inner`. Rows can be retracted if `retracts` is true
+    /// and the inner aggregate can retract.
+    pub(super) fn new(
+        inner: Box<dyn Accumulator>,
+        over: &Arc<[SqlType]>,
+        retracts: bool,
+        hash_seed: u64,
+    ) -> Self {
         let numbering = match &over[..] {
             [one] if is_whole(&one.arrow()) => Numbering::Itself(one.arrow()),
             _ => Numbering::Index(Box::new(KeyIndex::new(over, hash_seed))),
         };
-        Distinct { inner, numbering, pairs: HashTable::new(), over: over.clone(), hash_seed, failure: None }
+        Distinct {
+            inner,
+            numbering,
+            pairs: Pairs::new(retracts),
+            over: over.clone(),
+            hash_seed,
+            failure: None,
+        }
     }
 
     /// Represents the values of the rows of a batch by numbers. Returns `None` if all numbers of 32 bits are
@@ -152,7 +303,7 @@ impl Distinct {
         let (mut has_come, mut has_gone) = (false, false);
         for (row, &group) in groups.iter().enumerate() {
             let number = numbers(row);
-            let before = self.add_one(values.pair(row, group, number));
+            let before = self.pairs.add(values.pair(row, group, number), self.hash_seed);
             let (comes, goes) = (before <= 0 && before + number > 0, before > 0 && before + number <= 0);
             come.append(comes);
             gone.append(goes);
@@ -164,30 +315,6 @@ impl Distinct {
         }
         if has_gone {
             self.inner.retract(groups, arguments, Some(&BooleanArray::new(gone.finish(), None)));
-        }
-    }
-
-    /// Adds `pair.count` to the row count of a pair of a group and a value, and returns the count that the
-    /// pair had before.
-    #[inline]
-    fn add_one(&mut self, pair: Pair) -> i64 {
-        let seed = self.hash_seed;
-        match self.pairs.entry(pair.hash(seed), |other| other.is_of(&pair), |other| other.hash(seed)) {
-            Entry::Vacant(place) => {
-                if pair.count != 0 {
-                    place.insert(pair);
-                }
-                0
-            }
-            Entry::Occupied(mut place) => {
-                let before = place.get().count;
-                if before + pair.count == 0 {
-                    place.remove();
-                } else {
-                    place.get_mut().count += pair.count;
-                }
-                before
-            }
         }
     }
 
@@ -203,7 +330,7 @@ impl Distinct {
     /// Returns all pairs of a group and a value, sorted with NULLs last, then by value number, then by group.
     /// Numbers of indexed values follow their order of arrival.
     fn sorted(&self) -> Vec<Pair> {
-        let mut pairs: Vec<Pair> = self.pairs.iter().copied().collect();
+        let mut pairs = self.pairs.all();
         pairs.sort_unstable();
         pairs
     }
@@ -239,20 +366,7 @@ impl Distinct {
             pairs.iter_mut().zip(&numbers).for_each(|(pair, &number)| pair.value = i64::from(number));
         }
         self.numbering = Numbering::Index(Box::new(fresh));
-        self.set(pairs);
-    }
-
-    fn pair_growth_bytes(&self, more: usize) -> usize {
-        let pairs = &self.pairs;
-        growth_bytes((pairs.len(), pairs.capacity(), pairs.allocation_size()), size_of::<Pair>(), more)
-    }
-
-    fn set(&mut self, pairs: Vec<Pair>) {
-        let seed = self.hash_seed;
-        self.pairs = HashTable::with_capacity(pairs.len());
-        for pair in pairs {
-            self.pairs.insert_unique(pair.hash(seed), pair, |other| other.hash(seed));
-        }
+        self.pairs.set(pairs, self.hash_seed);
     }
 }
 
@@ -317,7 +431,7 @@ impl Accumulator for Distinct {
         changes.append_n(rows.groups.len(), false);
         let mut pass = |at: usize, row: usize| {
             let pair = values.pair(at, rows.groups[row], if rows.is_added(row) { 1 } else { -1 });
-            let before = self.add_one(pair);
+            let before = self.pairs.add(pair, self.hash_seed);
             // A row that is added makes a value appear, and one that is retracted makes it disappear.
             if (before > 0) != (before + pair.count > 0) {
                 changes.set_bit(row, true);
@@ -337,7 +451,7 @@ impl Accumulator for Distinct {
     }
 
     fn can_retract(&self) -> bool {
-        self.inner.can_retract()
+        matches!(self.pairs, Pairs::Counted(_)) && self.inner.can_retract()
     }
 
     fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError> {
@@ -368,7 +482,7 @@ impl Accumulator for Distinct {
     fn reset(&mut self, groups: &[u32]) {
         let mut groups = groups.to_vec();
         groups.sort_unstable();
-        self.pairs.retain(|pair| groups.binary_search(&pair.group).is_err());
+        self.pairs.retain(|group| groups.binary_search(&group).is_err());
         self.inner.reset(&groups);
         self.renumber();
     }
@@ -387,7 +501,7 @@ impl Accumulator for Distinct {
             Numbering::Itself(_) => 0,
             Numbering::Index(index) => index.bytes(),
         };
-        self.inner.bytes() + self.pairs.allocation_size() + numbering
+        self.inner.bytes() + self.pairs.bytes() + numbering
     }
 
     fn growth_bytes(&self, rows: usize, value_bytes: usize) -> usize {
@@ -395,7 +509,7 @@ impl Accumulator for Distinct {
             Numbering::Itself(_) => 0,
             Numbering::Index(index) => index.growth_bytes(rows, value_bytes),
         };
-        self.inner.growth_bytes(rows, value_bytes) + numbering + self.pair_growth_bytes(rows)
+        self.inner.growth_bytes(rows, value_bytes) + numbering + self.pairs.growth_bytes(rows)
     }
 
     fn merge_bytes(&self, other: &dyn Accumulator) -> usize {
@@ -407,7 +521,10 @@ impl Accumulator for Distinct {
         // The pairs of group and distinct value in the other accumulator are copied into a vector of their
         // own to be sorted.
         let sorted = other.pairs.len() * size_of::<Pair>();
-        self.inner.merge_bytes(&*other.inner) + numbering + sorted + self.pair_growth_bytes(other.pairs.len())
+        self.inner.merge_bytes(&*other.inner)
+            + numbering
+            + sorted
+            + self.pairs.growth_bytes(other.pairs.len())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
@@ -431,7 +548,7 @@ impl Accumulator for Distinct {
                 return Err(state.wrong("a distinct value has a number that no value has"));
             }
         }
-        self.set(pairs);
+        self.pairs.set(pairs, self.hash_seed);
         Ok(())
     }
 }
