@@ -175,9 +175,19 @@ fn takes_any_order(job: &Job) -> bool {
         Node::Scan { table, .. } => {
             !table.columns.iter().any(|column| matches!(column.kind, TableColumnKind::Watermark))
         }
+        // Sessions depend on the order of late rows only. A table whose rows may be late has one reader.
+        Node::AssignWindows { input, .. } if is_of_table(input) => true,
         node => !node.depends_on_arrival(),
     };
     job.settings.idle_timeout.is_none() && job.parts.iter().all(|part| part.plan.walk().all(takes))
+}
+
+/// Returns whether the rows of a plan are those of a table, or computed from them one by one.
+fn is_of_table(plan: &Plan) -> bool {
+    match &plan.node {
+        Node::Calc { input, .. } => is_of_table(input),
+        node => matches!(node, Node::Scan { .. }),
+    }
 }
 
 /// Returns whether all tables that a job reads come to an end.

@@ -126,6 +126,16 @@ fn windows_over_bids() {
 }
 
 #[test]
+fn sessions_of_bids() {
+    check(&format!(
+        "{BIDS}SELECT bidder, COUNT(*), MAX(price), window_start, window_end FROM TABLE(SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(`dateTime`), INTERVAL '1' SECOND)) GROUP BY bidder, window_start, window_end;"
+    ));
+    check(&format!(
+        "{BIDS}SELECT bidder, MOD(auction, 3), COUNT(*), window_start FROM TABLE(SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(`dateTime`), INTERVAL '1' SECOND)) WHERE price > 500 GROUP BY MOD(auction, 3), bidder, window_start, window_end;"
+    ));
+}
+
+#[test]
 fn windows_over_all_events() {
     check(&format!(
         "{EVENTS}SELECT window_start, event_type, COUNT(*), MAX(bid.price) FROM TABLE(TUMBLE(TABLE event, DESCRIPTOR(ts), INTERVAL '1' SECOND)) GROUP BY window_start, window_end, event_type;"

@@ -12,7 +12,7 @@ use thalweg_sql_tables::batch::Batch;
 use super::super::exchange::RowKeys;
 use super::super::operator::{BatchOperator, ByKey, InTurn, Make, Outcome, Stage};
 use super::{Assembly, Result, refused};
-use crate::plan::{JoinMethod, Node, Plan};
+use crate::plan::{JoinMethod, Node, Plan, WindowSpec};
 
 /// Whether the order in which the rows of a stream come out has a meaning for the operators that read them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +48,37 @@ fn is_of_windows(plan: &Plan) -> bool {
     match &plan.node {
         Node::Calc { input, .. } => is_of_windows(input),
         node => matches!(node, Node::WindowAggregate { .. }),
+    }
+}
+
+/// Returns columns of a plan by which its rows are divided among copies of an operator, if it may have copies: rows that have the
+/// same values there come from one copy. `None` if nothing is known.
+fn divided_by(plan: &Plan) -> Option<Vec<usize>> {
+    match &plan.node {
+        Node::Calc { input, outputs, .. } => {
+            let divided = divided_by(input)?;
+            let place_of =
+                |place: &usize| outputs.iter().position(|output| output.as_column() == Some(*place));
+            divided.iter().map(place_of).collect()
+        }
+        Node::AssignWindows { input, spec, .. } => match &**spec {
+            WindowSpec::Session { keys, .. } => Some(keys.clone()),
+            _ => divided_by(input),
+        },
+        Node::Over { keys, .. } | Node::SortedOver { keys, .. } => Some(keys.clone()),
+        // Keys come first.
+        Node::Group { keys, .. } => Some((0..keys.len()).collect()),
+        _ => None,
+    }
+    .filter(|keys: &Vec<usize>| !keys.is_empty())
+}
+
+/// Returns the columns by which the rows of `input` are divided among the copies of an operator with the key columns `keys`:
+/// those by which they are divided already, if these are among the keys. Then each batch goes to one copy as it is.
+fn dividing_keys(input: &Plan, keys: &[usize]) -> Vec<usize> {
+    match divided_by(input) {
+        Some(divided) if divided.iter().all(|place| keys.contains(place)) => divided,
+        _ => keys.to_vec(),
     }
 }
 
@@ -95,7 +126,7 @@ impl Assembly<'_> {
             let stage = self.stage::<InTurn>(make().map_err(refused)?);
             return Ok(stream.process(stage).name(name).boxed());
         }
-        let keys = RowKeys::of_columns(name, keys, &input.columns);
+        let keys = RowKeys::of_columns(name, &dividing_keys(input, keys), &input.columns);
         let stage: Stage<ByKey> = Stage::by_key(make, keys).map_err(refused)?;
         Ok(stream.process(stage.watched(self.world.watch.as_ref())).name(name).boxed())
     }
