@@ -6,9 +6,9 @@
 //!
 //! | peer | where it lies | questions |
 //! |---|---|---|
-//! | `duckdb`, `polars` | `bench/peers/python`, in a virtual environment below the target directory | all |
+//! | `duckdb`, `polars` | `bench/peers/python`, in a virtual environment below the target directory | all but `ysb-portable` |
 //! | `timely`, `renoir` | `bench/peers/rust`, a workspace of its own | `ysb` |
-//! | `flink` | [`services`](crate::services) | `csv`, `json` |
+//! | `flink` | [`services`](crate::services) | `ysb-portable`, `csv`, `json` |
 //!
 //! The modules, in the order in which a newcomer should read them:
 //!
@@ -67,10 +67,11 @@ table: medians of the rounds, and how many times as fast as each peer the engine
 peers:
   duckdb, polars   in memory and over files, as batches
   timely, renoir   the Yahoo streaming benchmark
-  flink            csv and json, in SQL; starts a Flink, which takes a minute
+  flink            ysb-portable, csv and json, in the same SQL; starts a Flink, which takes half a minute
 
 questions (--only may be repeated; `group` and `files` stand for three each):
   ysb              Yahoo's streaming benchmark over 21 M events in memory; also by hand-written loops of `thalweg bench`
+  ysb-portable     the same over 4 M events that are computed from their numbers, in SQL that Flink runs unchanged
   group-10k, group-1m, group-10m
                    10 M rows by that many keys, in memory, with final rows
   csv, json, parquet

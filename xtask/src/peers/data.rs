@@ -30,7 +30,7 @@ pub(super) struct Data {
 /// A run of `program` that fails, or a directory that cannot be made.
 pub(super) fn made(root: &Path, folder: &Path, program: &Path, plan: &Plan) -> Result<Data> {
     let mut data = Data { sizes: plan.sizes, sql: root.join(SQL), directories: Vec::new() };
-    for &question in &plan.questions {
+    for &question in plan.questions.iter().filter(|question| question.has_data()) {
         let rows = question.rows(plan.sizes);
         let directory = folder.join(format!("{}-{rows}", question.name()));
         if !directory.is_dir() {

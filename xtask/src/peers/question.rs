@@ -5,6 +5,8 @@
 pub(super) enum Question {
     /// Yahoo's streaming benchmark over events in memory.
     Ysb,
+    /// The same benchmark over events that are computed from their numbers, in SQL that other engines run unchanged.
+    PortableYsb,
     /// GROUP BY without a window, in memory, with this many keys.
     Group { keys: u64 },
     /// Rows of one file, counted in windows.
@@ -35,8 +37,9 @@ const FAMILIES: [&str; 2] = ["group", "files"];
 
 impl Question {
     /// All questions, in the order of the table.
-    pub(super) const ALL: [Question; 8] = [
+    pub(super) const ALL: [Question; 9] = [
         Question::Ysb,
+        Question::PortableYsb,
         Question::Group { keys: 10_000 },
         Question::Group { keys: 1_000_000 },
         Question::Group { keys: 10_000_000 },
@@ -50,6 +53,7 @@ impl Question {
     pub(super) fn name(self) -> &'static str {
         match self {
             Question::Ysb => "ysb",
+            Question::PortableYsb => "ysb-portable",
             Question::Group { keys: 10_000 } => "group-10k",
             Question::Group { keys: 1_000_000 } => "group-1m",
             Question::Group { .. } => "group-10m",
@@ -88,6 +92,11 @@ impl Question {
         }
     }
 
+    /// Returns whether peers read tables or a file that are made in advance.
+    pub(super) fn has_data(self) -> bool {
+        self != Question::PortableYsb
+    }
+
     /// Returns the number of rows of each table.
     pub(super) fn rows(self, sizes: Sizes) -> u64 {
         let share = |rows: u64| (rows * u64::from(sizes.percent) / 100).max(1);
@@ -95,6 +104,7 @@ impl Question {
         match self {
             // Five times the buffer of the programs that go round it.
             Question::Ysb => share(5 << 22),
+            Question::PortableYsb => share(4_000_000),
             Question::Group { .. } => share(10_000_000),
             Question::Join => share(1_000_000),
             Question::File(Format::Csv) => of_file(57),
@@ -116,6 +126,9 @@ impl Question {
         let millions = self.rows(sizes) as f64 / 1e6;
         match self {
             Question::Ysb => format!("YSB in memory, {millions:.1} M events; M events/s"),
+            Question::PortableYsb => {
+                format!("YSB over computed events, the same SQL, {millions:.1} M events; M events/s")
+            }
             Question::Group { keys } => {
                 let keys = if keys < 1_000_000 {
                     format!("{} K", keys / 1_000)

@@ -59,11 +59,13 @@ impl Peer {
     fn forms(self, question: Question) -> &'static [&'static str] {
         match (self, question) {
             (Peer::DuckDb | Peer::Polars, Question::Ysb) => &["join", "division"],
-            (Peer::DuckDb | Peer::Polars, _) => &[""],
+            (Peer::DuckDb | Peer::Polars, Question::Group { .. } | Question::File(_) | Question::Join) => {
+                &[""]
+            }
             (Peer::Timely, Question::Ysb) => &["stock", "closure", "pre"],
             (Peer::Renoir, Question::Ysb) => &["group", "key"],
-            // Flink's Parquet needs jars of Hadoop, and a table in memory would be one of its own making.
-            (Peer::Flink, Question::File(Format::Csv | Format::Json)) => &[""],
+            // Flink's Parquet needs jars of Hadoop, and it has no table in memory.
+            (Peer::Flink, Question::PortableYsb | Question::File(Format::Csv | Format::Json)) => &[""],
             _ => &[],
         }
     }
