@@ -85,7 +85,7 @@ fn help_succeeds_and_lists_every_command() {
     let output = xtask(&["help"]);
     let usage = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0));
-    for command in ["check", "tidy", "deep", "figures", "packages", "services", "e2e", "help"] {
+    for command in ["check", "tidy", "deep", "figures", "packages", "services", "e2e", "peers", "help"] {
         assert!(usage.contains(&format!("\n  {command} ")), "{usage}");
     }
 }

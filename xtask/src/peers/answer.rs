@@ -13,7 +13,8 @@ pub(super) struct Answer {
     pub(super) seconds: f64,
     /// Events per second, if the program itself tells it, because it has run for a time and not for a number of events.
     pub(super) per_s: Option<f64>,
-    /// Rows of values with commas between them, sorted; none if the program has checked its results itself.
+    /// Rows of values with commas between them, sorted; none if there is nothing to compare: the program has checked its
+    /// results itself, or has only read rows.
     pub(super) rows: Vec<String>,
 }
 
@@ -39,15 +40,21 @@ impl Answer {
     ///
     /// An output of another form, and an answer without rows or with too many.
     pub(super) fn of_run(output: &str, error: &str) -> Result<Self> {
-        let summary = error.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let seconds = summary.filter_map(|summary| summary["seconds"].as_f64()).next();
-        let seconds = seconds.with_context(|| format!("no summary with seconds in {error}"))?;
         let rows = output.lines().map(|line| {
             let row: Value = serde_json::from_str(line).with_context(|| format!("not JSON: {line}"))?;
             let values = ('a'..='z').map_while(|name| row.get(name.to_string())).map(Value::to_string);
             Ok(values.collect::<Vec<_>>().join(","))
         });
-        Answer::of_rows(seconds, rows.collect::<Result<_>>()?)
+        Answer::of_rows(seconds(error)?, rows.collect::<Result<_>>()?)
+    }
+
+    /// Reads the standard error of a `thalweg run --output json` that has no result.
+    ///
+    /// # Errors
+    ///
+    /// An output without a summary.
+    pub(super) fn of_source(error: &str) -> Result<Self> {
+        Ok(Answer { seconds: seconds(error)?, ..Answer::default() })
     }
 
     /// Reads the JSON object of `thalweg bench`.
@@ -101,4 +108,11 @@ impl Answer {
             self.rows.len()
         );
     }
+}
+
+/// Returns the seconds in the summary of a query.
+fn seconds(error: &str) -> Result<f64> {
+    let summary = error.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let seconds = summary.filter_map(|summary| summary["seconds"].as_f64()).next();
+    seconds.with_context(|| format!("no summary with seconds in {error}"))
 }

@@ -64,12 +64,14 @@ impl Asker {
         let path = self.data.path(question);
         let rows = self.data.rows(question).to_string();
         match program {
-            Program::Sql => {
-                let text = self.data.question(question)?;
+            Program::Sql | Program::Source => {
+                let is_source = program == Program::Source;
+                let text =
+                    if is_source { self.data.source(question)? } else { self.data.question(question)? };
                 let options = ["--workers", &threads, "--memory-budget", BUDGET, "--output", "json"];
                 let (output, error) =
                     run(&self.program, &[&["run", &execute(&text)], &options[..]].concat())?;
-                Answer::of_run(&output, &error)
+                if is_source { Answer::of_source(&error) } else { Answer::of_run(&output, &error) }
             }
             Program::Bench(api) => {
                 let api = api.map_or(String::new(), |api| format!(" --api {api}"));

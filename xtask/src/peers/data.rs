@@ -61,6 +61,15 @@ impl Data {
         self.sql(question, "sql")
     }
 
+    /// Returns the statements that only read the tables of the question.
+    ///
+    /// # Errors
+    ///
+    /// A file of SQL that cannot be read.
+    pub(super) fn source(&self, question: Question) -> Result<String> {
+        self.sql(question, "source.sql")
+    }
+
     /// Returns the number of rows of each table of the question.
     pub(super) fn rows(&self, question: Question) -> u64 {
         question.rows(self.sizes)
@@ -93,9 +102,15 @@ impl Data {
         Ok(amount as f64 / 1e6)
     }
 
+    /// Returns the statements of a file, behind those that declare the tables, if these have a file of their own.
     fn sql(&self, question: Question, ending: &str) -> Result<String> {
-        let file = self.sql.join(format!("{}.{ending}", question.sql()));
-        let text = fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))?;
+        let file = |ending| self.sql.join(format!("{}.{ending}", question.sql()));
+        let read = |file: PathBuf| {
+            fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))
+        };
+        let tables = file("tables.sql");
+        let tables = if tables.is_file() { read(tables)? } else { String::new() };
+        let text = tables + &read(file(ending))?;
         let format = if let Question::File(format) = question { format.name() } else { "" };
         Ok(filled(
             &text,

@@ -5,7 +5,7 @@
 pub(super) enum Question {
     /// Yahoo's streaming benchmark over events in memory.
     Ysb,
-    /// The same benchmark over events that are computed from their numbers, in SQL that other engines run unchanged.
+    /// Yahoo's streaming benchmark over events that are computed from their numbers, in SQL that other engines run unchanged.
     PortableYsb,
     /// GROUP BY without a window, in memory, with this many keys.
     Group { keys: u64 },

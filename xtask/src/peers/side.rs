@@ -17,6 +17,8 @@ pub(super) enum Peer {
 pub(super) enum Program {
     /// `thalweg run` of a file of SQL.
     Sql,
+    /// `thalweg run` that only reads the tables of a question: the share of the engine's time that goes into making rows.
+    Source,
     /// `thalweg bench ysb`: our typed interface, or, with the name of an `--api`, a hand-written loop.
     Bench(Option<&'static str>),
     /// A peer, in one of its forms.
@@ -76,6 +78,7 @@ impl Side {
     pub(super) fn title(self) -> String {
         let (peer, form) = match self.program {
             Program::Sql => return "Thalweg, SQL".to_owned(),
+            Program::Source => return "Thalweg, making the rows alone".to_owned(),
             Program::Bench(None) => return "Thalweg, typed".to_owned(),
             Program::Bench(Some(api)) => return format!("by hand, `{api}`"),
             Program::Peer(peer, form) => (peer, form),
@@ -97,7 +100,7 @@ impl Side {
     /// with our typed interface, and what is asked in a language of queries with our SQL.
     pub(super) fn compared_with(self) -> Option<Side> {
         let program = match self.program {
-            Program::Sql | Program::Bench(None) => return None,
+            Program::Sql | Program::Source | Program::Bench(None) => return None,
             Program::Bench(Some(_)) | Program::Peer(Peer::Timely | Peer::Renoir, _) => Program::Bench(None),
             Program::Peer(..) => Program::Sql,
         };
@@ -109,6 +112,9 @@ impl Side {
 /// since its answer is the one that others are compared with.
 pub(super) fn of(question: Question, peers: &[Peer]) -> Vec<Side> {
     let mut programs = vec![Program::Sql];
+    if matches!(question, Question::Ysb | Question::Group { .. } | Question::Join) {
+        programs.push(Program::Source);
+    }
     if question == Question::Ysb {
         let loops = ["loop-blocks", "loop-chains", "loop-fused"].map(|api| Program::Bench(Some(api)));
         programs.push(Program::Bench(None));

@@ -53,10 +53,13 @@ fn the_engine_is_asked_before_its_peers() {
     let titles =
         |question, peers: &[Peer]| side::of(question, peers).into_iter().map(Side::title).collect::<Vec<_>>();
     let ysb = titles(Question::Ysb, &[Peer::Timely, Peer::DuckDb]);
-    assert_eq!(ysb[..2], ["Thalweg, SQL", "Thalweg, typed"]);
-    assert_eq!(ysb[5..7], ["duckdb, join with campaigns", "duckdb, division in place of the join"]);
-    assert_eq!(ysb.len(), 10);
-    assert_eq!(titles(Question::Join, &Peer::ALL), ["Thalweg, SQL", "duckdb", "polars"]);
+    assert_eq!(ysb[..3], ["Thalweg, SQL", "Thalweg, making the rows alone", "Thalweg, typed"]);
+    assert_eq!(ysb[6..8], ["duckdb, join with campaigns", "duckdb, division in place of the join"]);
+    assert_eq!(ysb.len(), 11);
+    assert_eq!(
+        titles(Question::Join, &Peer::ALL),
+        ["Thalweg, SQL", "Thalweg, making the rows alone", "duckdb", "polars"]
+    );
     assert_eq!(titles(Question::File(Format::Json), &[Peer::Flink]), ["Thalweg, SQL", "flink"]);
     let names = Question::names();
     assert!(Question::ALL.iter().all(|question| Question::named(question.name()) == [*question]));
@@ -83,6 +86,8 @@ fn answers_are_read_and_compared() {
     assert!(peer("").unwrap_err().to_string().contains("0 rows are no answer"));
     assert!(Answer::of_peer("Traceback").is_err());
     assert!(Answer::of_run("", summary).is_err());
+    assert_eq!(Answer::of_source(summary).unwrap().seconds, 0.25);
+    assert!(Answer::of_source("note: nothing").is_err());
     assert!(Answer::of_rows(0.0, vec!["1".to_owned()]).is_err());
 }
 
@@ -127,7 +132,7 @@ fn ratios_are_medians_of_those_within_a_round() {
     let plan = words("duckdb timely --only ysb --rounds 3").unwrap();
     let mut measured: Vec<Measured> =
         side::of(Question::Ysb, &plan.peers).into_iter().map(Measured::new).collect();
-    measured.retain(|measured| !matches!(measured.side.program, Program::Bench(Some(_))));
+    measured.retain(|measured| !matches!(measured.side.program, Program::Bench(Some(_)) | Program::Source));
     // The machine was twice as fast in the last round, and each ratio is that of one round.
     let figures = [[8.0, 10.0, 20.0], [100.0, 100.0, 200.0], [40.0, 40.0, 80.0]];
     for (measured, figures) in measured.iter_mut().zip(figures) {
