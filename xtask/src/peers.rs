@@ -32,7 +32,7 @@ mod table;
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::engines::{program, whole};
 use crate::workspace::Workspace;
@@ -190,9 +190,15 @@ pub(crate) fn run(plan: &Plan) -> Result<()> {
     let folder = workspace.target_directory.join("peers");
     fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
     let program = program(&workspace)?;
+    if plan.questions.contains(&Question::Ysb) && !program.with_file_name("thalweg-bench").is_file() {
+        bail!(
+            "ysb needs thalweg-bench beside {}: build it by `cargo build --release -p thalweg-bench`, or leave ysb out by --only",
+            program.display()
+        );
+    }
     let versions = install::checked(&workspace.root, &folder, &plan.peers, plan.installs)?;
     let data = data::made(&workspace.root, &folder.join("data"), &program, plan)?;
-    let mut asker = Asker::new(&workspace.root, folder, program, data)?;
+    let mut asker = Asker::new(&workspace.root, &folder, program, data)?;
     if plan.peers.contains(&Peer::Flink) {
         asker.start_flink()?;
     }

@@ -76,7 +76,7 @@ impl Answer {
     ///
     /// An answer without rows or with too many, and a time that is not above 0.
     pub(super) fn of_rows(seconds: f64, mut rows: Vec<String>) -> Result<Self> {
-        if !(0.0 < seconds) {
+        if seconds.is_nan() || seconds <= 0.0 {
             bail!("{seconds} s is no time");
         }
         if rows.is_empty() || ROWS_MAX < rows.len() {

@@ -31,7 +31,7 @@ impl Asker {
     /// # Errors
     ///
     /// A folder that is not there.
-    pub(super) fn new(root: &Path, folder: PathBuf, program: PathBuf, data: Data) -> Result<Self> {
+    pub(super) fn new(root: &Path, folder: &Path, program: PathBuf, data: Data) -> Result<Self> {
         let folder = folder.canonicalize().with_context(|| format!("could not find {}", folder.display()))?;
         Ok(Asker { folder, program, script: root.join("bench/peers/python/ask.py"), data, flink: None })
     }
