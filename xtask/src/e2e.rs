@@ -36,7 +36,7 @@ use crate::services::http::Client;
 use crate::services::processes::Lifetime;
 use crate::services::storm::Release;
 use crate::workspace::Workspace;
-use answers::Answer;
+pub(crate) use answers::{Answer, left_over};
 use cases::CaseFile;
 use compare::{Differences, Verdict};
 use gateway::Session;

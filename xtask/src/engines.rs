@@ -58,6 +58,7 @@ use query::Query;
 use report::Evidence;
 use system::System;
 use trial::{Bench, Order, Trial};
+pub(crate) use verdict::median;
 
 /// Loads of the default rates, as multiples of the measured capacity: below it, at it and beyond it.
 const LOADS: [f64; 3] = [0.9, 1.0, 1.2];
@@ -136,7 +137,7 @@ pub(crate) fn planned(words: &[&str]) -> Result<Plan, String> {
     Ok(plan)
 }
 
-fn whole(option: &str, value: &str, least: u32, most: u32) -> Result<u32, String> {
+pub(crate) fn whole(option: &str, value: &str, least: u32, most: u32) -> Result<u32, String> {
     let number = value.parse().ok().filter(|number| (least..=most).contains(number));
     number.ok_or(format!("{option} takes a whole number from {least} to {most}, and not `{value}`"))
 }
@@ -236,7 +237,7 @@ fn orders(plan: &Plan, rates: &[f64]) -> Vec<(u32, Order)> {
 }
 
 /// Returns the path of the program `thalweg`: that of the environment, or the release build.
-fn program(workspace: &Workspace) -> Result<PathBuf> {
+pub(crate) fn program(workspace: &Workspace) -> Result<PathBuf> {
     let given = env::var_os("THALWEG_PROGRAM").filter(|value| !value.is_empty()).map(PathBuf::from);
     let program = given.unwrap_or_else(|| workspace.target_directory.join("release/thalweg"));
     if !program.is_file() {

@@ -11,7 +11,7 @@
 //! - [`scheduling`]: the time for choosing tasks, of every run of the engine;
 //! - [`table`]: writes medians and spreads beside their targets, as Markdown.
 
-mod bench;
+pub(crate) mod bench;
 mod machine;
 mod rates;
 mod scheduling;

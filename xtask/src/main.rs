@@ -10,6 +10,7 @@
 //! - [`services`]: real services, started on this machine without containers;
 //! - [`e2e`]: our answers beside those of another engine that runs;
 //! - [`engines`]: figures of the Lachesis paper on engines that are not ours;
+//! - [`peers`]: the engine beside other engines, with equal questions;
 //! - [`steps`]: runs, times and reports a step;
 //! - [`workspace`]: the packages and directories that cargo reports.
 //!
@@ -25,6 +26,7 @@ mod e2e;
 mod engines;
 mod figures;
 mod packages;
+mod peers;
 mod services;
 mod steps;
 mod tidy;
@@ -95,6 +97,8 @@ commands:
   engines deadlines [--seconds S] [--warmup S] [--repeat N] [--periods A,B] [--out DIR]
                    two urgent queries of SQL beside six others on one core: on a Flink of its own whose threads policies by
                    deadlines steer every A, B, .. (100ms,1s,5s), and in our own engine; S seconds (20) after a warm-up (6)
+  peers PEER..     the engine beside duckdb, polars, timely, renoir and flink: equal questions over equal data, equal answers, and
+                   one table; `peers --help` has the questions and options
   help             this text
 
 environment:
@@ -109,7 +113,7 @@ environment:
   THALWEG_KILLS         number of runs that are killed in `deep kills` (300)
   THALWEG_MUTATIONS     how often each query is changed in `deep fuzz` (100)
   THALWEG_PROGRAM       a program `thalweg` that is built already, for steering in `e2e` (without it one is built) and in
-                        `engines` (target/release/thalweg)
+                        `engines` and `peers` (target/release/thalweg)
   THALWEG_SEED_BASE     the first seed of all that is made up (check: the commit's hash where .ci/run is used)
   THALWEG_SEEDS         number of simulated runs in `deep seeds` and of errors in `deep faults` (1000), of draws in `deep zones` (1600),
                         and of runs of each pair in `deep crosses` (20)
@@ -148,6 +152,17 @@ fn main() -> ExitCode {
         ["engines", words @ ..] => match engines::planned(words) {
             Ok(plan) => exit_code(engines::run(&plan)),
             Err(message) => wrong_usage(&message),
+        },
+        ["peers", words @ ..] if words.iter().any(|word| ["--help", "-h", "help"].contains(word)) => {
+            print!("{}", peers::HELP);
+            ExitCode::SUCCESS
+        }
+        ["peers", words @ ..] => match peers::planned(words) {
+            Ok(plan) => exit_code(peers::run(&plan)),
+            Err(message) => {
+                eprint!("xtask: {message}\n\n{}", peers::HELP);
+                ExitCode::from(2)
+            }
         },
         ["deep", names @ ..] => match deep::chosen_suites(names) {
             Ok(suites) => exit_code(deep::run(&suites)),

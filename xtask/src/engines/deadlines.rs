@@ -389,7 +389,7 @@ fn in_own_engine(plan: &Plan, program: &Path, file: &Path, policy: &str, output:
 }
 
 /// Returns the statements of a text, none of which has a semicolon within.
-fn statements(text: &str) -> Vec<String> {
+pub(crate) fn statements(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("--")).collect();
     let text = lines.join("\n");
     text.split(';').map(|statement| statement.trim().to_owned()).filter(|text| !text.is_empty()).collect()

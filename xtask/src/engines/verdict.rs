@@ -55,7 +55,7 @@ pub(super) fn judged(claimed: Option<f64>, factors: &[Option<f64>]) -> Verdict {
 }
 
 /// Returns the middle one of some numbers, or the mean of the two in the middle; `None` if there are none.
-pub(super) fn median(of: &[f64]) -> Option<f64> {
+pub(crate) fn median(of: &[f64]) -> Option<f64> {
     let mut sorted = of.to_vec();
     sorted.sort_by(f64::total_cmp);
     // With an odd number of numbers both places are the one in the middle.

@@ -21,7 +21,7 @@ pub(super) type Run<'a> = dyn FnMut(&str) -> Result<Value> + 'a;
 /// # Errors
 ///
 /// Fails when the program cannot be started, fails, or reports that its results are wrong.
-pub(super) fn run_binary(binary: &Path, options: &str) -> Result<Value> {
+pub(crate) fn run_binary(binary: &Path, options: &str) -> Result<Value> {
     let mut command = Command::new(binary);
     command.args(["bench", "--output", "json"]).args(options.split_whitespace());
     let output = command.output().with_context(|| format!("could not start {}", binary.display()))?;

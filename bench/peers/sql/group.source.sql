@@ -1,0 +1,3 @@
+-- The rows alone, without a question.
+CREATE TABLE nowhere (k BIGINT, v BIGINT) WITH ('connector' = 'blackhole');
+INSERT INTO nowhere SELECT * FROM events;
