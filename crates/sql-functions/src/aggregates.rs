@@ -153,7 +153,7 @@ pub trait Accumulator: Any + Send {
     fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>);
 
     /// Applies rows one after the other, as [`update`](Self::update) and [`retract`](Self::retract) do with one row each;
-    /// returns the result of each row's group after that row. With FILTER, rows whose `keep` is not true change nothing,
+    /// returns the result of each row's group after that row, which has no meaning for a group that is gone. With FILTER, rows whose `keep` is not true change nothing,
     /// and have a result all the same.
     ///
     /// # Errors

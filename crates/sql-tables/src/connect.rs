@@ -192,8 +192,8 @@ pub struct Division {
     pub workers: usize,
     /// The usual number of bytes of the pieces of a file that several tasks decode.
     pub piece_bytes: usize,
-    /// Whether the rows of a table may come in another order than that of one reader.
-    pub may_reorder: bool,
+    /// The most readers of a generated table, whose rows come in any order if there are several.
+    pub readers: usize,
 }
 
 /// Bytes of the pieces of a file that several tasks decode: 256 KiB take about a millisecond, far longer than handing a
@@ -203,7 +203,7 @@ const PIECE_BYTES: usize = 256 << 10;
 /// By default one worker reads.
 impl Default for Division {
     fn default() -> Self {
-        Division { workers: 1, piece_bytes: PIECE_BYTES, may_reorder: false }
+        Division { workers: 1, piece_bytes: PIECE_BYTES, readers: 1 }
     }
 }
 

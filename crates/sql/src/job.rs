@@ -119,10 +119,8 @@ pub fn assemble(
     let watch = Watch::new(Arc::clone(clock), move |text| notes.add(format!("{name}: {text}")));
     let end = JobEnd::new(is_bounded(job)).with_limits(limits);
     let depends = job.parts.iter().any(|part| depends_on_its_reader(&part.plan));
-    let division = match depends {
-        true => Division::default(),
-        false => Division { may_reorder: takes_any_order(job), ..rooted.division },
-    };
+    let division = if depends { Division::default() } else { rooted.division };
+    let division = Division { readers: readers_of(job, rooted.division.workers), ..division };
     let world = &World { end, watch: Some(watch), division, ..rooted };
     let context = Context { zone: job.settings.zone, clock: Arc::clone(clock) };
     let mut query = Query::new(job.name.clone());
@@ -168,8 +166,19 @@ fn depends_on_its_reader(plan: &Plan) -> bool {
     })
 }
 
-/// Returns whether the rows of a job are the same in whatever order the rows of its tables come. Several readers may then read a
-/// table. A reader that has no rows for an idle time-out would not hold back the others, whose watermarks would pass its rows.
+/// Most readers of all generated tables of a job together, half of the inputs that a task may have.
+const READERS_MAX: usize = 64;
+
+/// Returns the most readers of a generated table of a job: one for each worker if rows may come in any order.
+fn readers_of(job: &Job, workers: usize) -> usize {
+    let scans = job.parts.iter().flat_map(|part| part.plan.walk());
+    let scans = scans.filter(|part| matches!(part.node, Node::Scan { .. })).count();
+    if takes_any_order(job) { (READERS_MAX / scans.max(1)).clamp(1, workers.max(1)) } else { 1 }
+}
+
+/// Returns whether the rows that a job leaves are the same in whatever order the rows of its tables come, but for the last bits of
+/// sums of floats. A reader that has no rows for an idle time-out would not hold back the others, whose watermarks would pass its
+/// rows.
 fn takes_any_order(job: &Job) -> bool {
     let takes = |part: &Plan| match &part.node {
         Node::Scan { table, .. } => {

@@ -277,11 +277,12 @@ impl Group {
         self.accounts.counts.folded += steps.len() as u64;
         self.calls.resize(self.keys.slots());
         let before = self.calls.results_of(&known)?;
-        let (slots, is_added): (Vec<u32>, Vec<bool>) =
-            steps.iter().map(|step| (step.slot, step.is_added)).unzip();
-        let rows: Vec<u32> = steps.iter().map(|step| step.row).collect();
+        let (slots, rows): (Vec<u32>, Vec<u32>) = steps.iter().map(|step| (step.slot, step.row)).unzip();
+        let (is_added, is_gone): (Vec<bool>, Vec<bool>) =
+            steps.iter().map(|step| (step.is_added, step.change == Change::Gone)).unzip();
+        let sequence = Sequence::new(&slots, &is_added, &is_gone);
         let columns = self.calls.columns(&batch.rows);
-        let after = self.calls.running(&columns, &Sequence::new(&slots, &is_added), &rows)?;
+        let after = self.calls.running(&columns, &sequence, &rows)?;
         let results = [before, after];
         let mut kinds = Vec::with_capacity(2 * steps.len());
         let mut rows = Vec::with_capacity(2 * steps.len());

@@ -6,7 +6,7 @@
 
 use std::cell::OnceCell;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array, new_null_array};
 use arrow::compute::{interleave, take};
 use hashbrown::HashMap;
 
@@ -20,14 +20,27 @@ pub struct Sequence<'a> {
     pub groups: &'a [u32],
     /// Whether each row is added, and not retracted; `None` if all are added.
     pub is_added: Option<&'a [bool]>,
+    /// Whether the group of each row has no rows after it, so that its result has no meaning; `None` if none has.
+    is_gone: Option<&'a [bool]>,
     rounds: OnceCell<Vec<Vec<u32>>>,
 }
 
 impl<'a> Sequence<'a> {
-    /// Creates a sequence of rows with the given groups. A row is retracted where `is_added` is false.
-    pub fn new(groups: &'a [u32], is_added: &'a [bool]) -> Self {
+    /// Creates a sequence of rows with the given groups. A row is retracted where `is_added` is false, and its group has no rows
+    /// after it where `is_gone` is true.
+    pub fn new(groups: &'a [u32], is_added: &'a [bool], is_gone: &'a [bool]) -> Self {
         let are_all_added = is_added.iter().all(|is_added| *is_added);
-        Sequence { groups, is_added: (!are_all_added).then_some(is_added), rounds: OnceCell::new() }
+        Sequence {
+            groups,
+            is_added: (!are_all_added).then_some(is_added),
+            is_gone: is_gone.contains(&true).then_some(is_gone),
+            rounds: OnceCell::new(),
+        }
+    }
+
+    /// Returns whether the group of a row has no rows after it.
+    fn is_gone(&self, row: usize) -> bool {
+        self.is_gone.is_some_and(|is_gone| is_gone[row])
     }
 
     /// Returns whether a row is added, and not retracted.
@@ -54,7 +67,8 @@ impl<'a> Sequence<'a> {
     }
 }
 
-/// Applies rows to an accumulator, round by round; returns the result of each row's group after it.
+/// Applies rows to an accumulator, round by round; returns the result of each row's group after it. A group without rows is not
+/// asked for a result, which is NULL: an aggregate of a user may have none.
 ///
 /// # Errors
 /// [`EvaluationError`] if a group has no result.
@@ -86,11 +100,19 @@ pub(super) fn by_rounds<A: Accumulator + ?Sized>(
                 accumulator.retract(&groups, &arguments, keep);
             }
         }
-        let groups: Vec<u32> = round.iter().map(|row| rows.groups[*row as usize]).collect();
+        let asked: Vec<u32> = round.iter().copied().filter(|row| !rows.is_gone(*row as usize)).collect();
+        let groups: Vec<u32> = asked.iter().map(|row| rows.groups[*row as usize]).collect();
         results.push(accumulator.results_of(&groups)?);
-        for (at, row) in round.iter().enumerate() {
+        for (at, row) in asked.iter().enumerate() {
             places[*row as usize] = (number, at);
         }
+    }
+    if rows.is_gone.is_some()
+        && let Some(of) = results.first().map(|column| column.data_type().clone())
+    {
+        let gone = (0..places.len()).filter(|row| rows.is_gone(*row));
+        gone.for_each(|row| places[row] = (results.len(), 0));
+        results.push(new_null_array(&of, 1));
     }
     match &results[..] {
         [] => accumulator.results(0..0),

@@ -186,7 +186,7 @@ impl RowSource for DataGenSource {
     fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault> {
         let left = self.reader.left(self.rows_max);
         if left == 0 {
-            self.reader.advance(0, true);
+            self.reader.end();
             return Ok(PolledRows { rows: None, status: SourceStatus::Ended });
         }
         let Some(room) = self.reader.room() else {
@@ -196,7 +196,10 @@ impl RowSource for DataGenSource {
         let due = if is_free { u64::MAX } else { self.due(now) };
         let count = due.min(left).min(rows_max.max(1) as u64).min(self.batch_rows_max).min(room);
         let rows = if count == 0 { None } else { self.make(now, count as usize) };
-        self.reader.advance(count, count == left);
+        self.reader.advance(count);
+        if count == left {
+            self.reader.end();
+        }
         let status = if count == left {
             SourceStatus::Ended
         } else if is_free {

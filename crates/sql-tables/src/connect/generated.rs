@@ -122,7 +122,7 @@ impl<G: Generate> RowSource for Generated<G> {
         let GeneratedTable { is_max, batch_rows_max, rows_max: table_rows_max, .. } = self.table;
         let left = self.reader.left(table_rows_max);
         if left == 0 {
-            self.reader.advance(0, true);
+            self.reader.end();
             return Ok(PolledRows { rows: None, status: SourceStatus::Ended });
         }
         let Some(room) = self.reader.room() else {
@@ -131,7 +131,10 @@ impl<G: Generate> RowSource for Generated<G> {
         let limit = left.min(rows_max.max(1) as u64).min(batch_rows_max.max(1)).min(room);
         let (count, next) = if is_max { (limit, now) } else { self.due(now, limit) };
         let rows = if count == 0 { None } else { Some(self.make(count as usize)?) };
-        self.reader.advance(count, count == left);
+        self.reader.advance(count);
+        if count == left {
+            self.reader.end();
+        }
         let status = if count == left {
             SourceStatus::Ended
         } else if is_max {

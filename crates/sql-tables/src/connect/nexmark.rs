@@ -20,7 +20,7 @@
 //! in any order.
 //!
 //! Tables with the same seed are views of one stream: a table of bids has the same bids as the table of all
-//! events, with the same ids, times and texts. Events come in the order of their times, in rounds of 1
+//! events, with the same ids, times and texts. A reader gives events in the order of their times, in rounds of 1
 //! person, 3 auctions and 46 bids. Ids begin at 1,000. Half of the bids are for the hot auction, which is the
 //! first of the current group of 100 auctions. Three quarters of the bids are by the hot bidder, and three
 //! quarters of the auctions by the hot seller, who are the second and the first of the current group of 100

@@ -202,10 +202,10 @@ impl IntervalJoin {
         let (side, other) = (arriving.side, arriving.side.other());
         let rows = UInt32Array::from_iter_values(found.iter().map(|candidate| candidate.row));
         let place = |candidate: &Candidate| {
-            self.rows[candidate.key as usize][other.index()].get(candidate.entry).map(|entry| entry.place)
+            let entry = self.rows[candidate.key as usize][other.index()].get(candidate.entry);
+            entry.expect(CANDIDATE).place
         };
-        // Each candidate is a kept row: none goes before all rows of the batch are matched.
-        let places: Vec<Place> = found.iter().filter_map(place).collect();
+        let places: Vec<Place> = found.iter().map(place).collect();
         let row_store = &self.sides[other.index()].row_store;
         let holds = self.shape.holds(found.len(), |of, column| {
             if of == side {
@@ -221,7 +221,7 @@ impl IntervalJoin {
                 continue;
             }
             let entry = self.rows[candidate.key as usize][other.index()].get_mut(candidate.entry);
-            let Some(entry) = entry else { continue };
+            let entry = entry.expect(CANDIDATE);
             let was_met = std::mem::replace(&mut entry.is_met, true);
             let had_met = std::mem::replace(&mut arriving.is_met[candidate.row as usize], true);
             let is_first = !(if side == Side::Left { had_met } else { was_met });
@@ -317,10 +317,10 @@ impl IntervalJoin {
         let is_over = |time_ms| is_over(bounds, closing_ms, side, time_ms);
         while alone.len() < BATCH_ROWS_MAX {
             let Some((_, key)) = self.sides[side.index()].due.pop_first(is_over) else { break };
-            // Rows of a key go in the same order: each has an entry here and there.
+            // The earliest row of all is the earliest one of its key.
             let rows = &mut self.rows[key as usize];
             let before = rows[side.index()].heap_bytes();
-            let Some(entry) = rows[side.index()].pop_first() else { continue };
+            let entry = rows[side.index()].pop_first().expect("each row that is due is a row of its key");
             self.entry_bytes = self.entry_bytes + rows[side.index()].heap_bytes() - before;
             if keeps && !entry.is_met {
                 alone.push(entry.place);
@@ -362,6 +362,9 @@ impl IntervalJoin {
         Ok((batch_of(schema, columns, places.len())?, entries().map(|entry| entry.is_met).collect()))
     }
 }
+
+/// Reason why a possible pair has a kept row.
+const CANDIDATE: &str = "kept rows stay until all rows of a batch are matched";
 
 /// Creates the table of the join keys.
 fn keys_of(shape: &Shape) -> Outcome<Keyed> {

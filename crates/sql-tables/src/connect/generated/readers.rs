@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Promise: together the readers give the rows that one reader would give, each row once. Each of them gives its rows in their
-//! order; rows of different readers come in any order. No reader gets more than [`AHEAD_STRIPES`] stripes ahead of another, so
-//! windows are kept open for no more than these.
+//! order; rows of different readers come in any order. A reader that is [`AHEAD_STRIPES`] stripes ahead of another begins no further batch, so windows are kept open for
+//! little more than these.
 //!
 //! A table has several readers only if nothing that a query computes depends on them ([`readers`]): no row is late, and no
 //! operator takes rows in the order of their arrival.
@@ -35,12 +35,12 @@ const STRIPES_MIN: u64 = 16;
 /// The most readers of a table.
 const READERS_MAX: usize = 16;
 
-/// How long a reader that is too far ahead waits until it looks again: 50 us, less than a stripe takes.
+/// How long a reader that is too far ahead waits until it looks again: 50 us, about as long as a stripe takes to be made.
 const LOOK_AGAIN_NS: u64 = 50_000;
 
-/// Returns the number of readers of a generated table with at most `rows_max` rows: one for each worker if rows come as fast
-/// as they are taken (`is_max`), the table is long, no row can be late, and the query does not depend on the order of rows.
-/// `is_time` tells whether a column, or the named field of a column of rows, ascends with the numbers of rows.
+/// Returns the number of readers of a generated table with at most `rows_max` rows: as many as the query allows if rows come as
+/// fast as they are taken (`is_max`), the table is long, and no row can be late. `is_time` tells whether a column, or the named field
+/// of a column of rows, ascends with the numbers of rows.
 pub(in super::super) fn readers(
     world: &World,
     table: &Table,
@@ -50,8 +50,8 @@ pub(in super::super) fn readers(
 ) -> usize {
     let is_long = rows_max.is_none_or(|rows| STRIPES_MIN * STRIPE_ROWS <= rows);
     let is_free = is_max && idle_timeout(table, None).is_none();
-    let is_divided = world.division.may_reorder && is_free && is_long && no_row_is_late(table, is_time);
-    if is_divided { world.division.workers.clamp(1, READERS_MAX) } else { 1 }
+    let is_divided = is_free && is_long && no_row_is_late(table, is_time);
+    if is_divided { world.division.readers.clamp(1, READERS_MAX) } else { 1 }
 }
 
 /// Returns whether no row of a table is late, because each watermark is below the times of all rows that follow.
@@ -110,7 +110,7 @@ pub(in super::super) struct Reader {
     readers: u64,
     /// Number of rows that this reader has made so far.
     made: u64,
-    /// Number of rows that each reader has made; the greatest number for one that has made all of its rows.
+    /// Number of rows that each reader has made; the greatest number for one that has ended.
     front: Arc<Mutex<Vec<u64>>>,
 }
 
@@ -170,11 +170,19 @@ impl Reader {
         (!is_ahead).then(|| STRIPE_ROWS - self.made % STRIPE_ROWS)
     }
 
-    /// Records that this reader has made the next `count` rows, with which it has made all if `is_over`.
-    pub(in super::super) fn advance(&mut self, count: u64, is_over: bool) {
+    /// Records that this reader has made the next `count` rows.
+    pub(in super::super) fn advance(&mut self, count: u64) {
         self.made += count;
+        self.tell(self.made);
+    }
+
+    /// Records that this reader has ended, so that no other waits for it.
+    pub(in super::super) fn end(&mut self) {
+        self.tell(u64::MAX);
+    }
+
+    fn tell(&self, made: u64) {
         if self.readers > 1 {
-            let made = if is_over { u64::MAX } else { self.made };
             self.front()[self.number as usize] = made;
         }
     }
@@ -209,12 +217,12 @@ impl Reader {
         let (number, readers, made): (u64, u64, u64) = state.take()?;
         if (number, readers) != (self.number, self.readers) {
             return Err(state.wrong(format!(
-                "it is that of reader {number} of {readers}, and this is reader {} of {}",
+                "the position is that of reader {number} of {readers}, and this is reader {} of {}: start with as many workers as before",
                 self.number, self.readers
             )));
         }
         self.made = made;
-        self.advance(0, false);
+        self.tell(made);
         Ok(())
     }
 }

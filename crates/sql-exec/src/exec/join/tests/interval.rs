@@ -156,6 +156,34 @@ fn state_is_given_back() {
     assert_eq!(operator.accounts().bytes(), 0);
 }
 
+/// Keys that come and go are given the places of others, and their rows match no rows of these.
+#[test]
+fn keys_come_and_go() {
+    let bounds = Bounds { lower_ms: -3, upper_ms: 2 };
+    let mut script = Vec::new();
+    for id in 0..1_500i64 {
+        let key = Some((id * 7 % 311) as i32);
+        let side = if id % 3 == 0 { Side::Left } else { Side::Right };
+        let row = Row { id, key, value: Some((id % 5) as i32), time: id / 4 - id % 2 };
+        script.push(Event::Row(side, RowKind::Insert, row));
+        // Every hundred rows all keys go.
+        let back = if id % 100 == 99 { 0 } else { 2 };
+        if id % 10 == 9 {
+            script.extend(Side::BOTH.map(|side| Event::Watermark(side, id / 4 - back + 1)));
+        }
+        if id % 100 == 99 {
+            script.extend(Side::BOTH.map(|side| Event::Watermark(side, id / 4 + 9)));
+        }
+    }
+    for kind in [JoinKind::Inner, JoinKind::Full, JoinKind::Semi, JoinKind::Anti] {
+        for restore_every in [usize::MAX, 90] {
+            let manner = Manner { batch_rows: 7, restore_every };
+            let out = run(&|| make(kind, On::Key, bounds), &script, manner, &mut |_, _| {});
+            assert_eq!(pairs(&out), expected(kind, On::Key, bounds, &script), "{kind:?} {restore_every}");
+        }
+    }
+}
+
 /// Output of many rows of one key comes in several batches, also when all of the rows expire at once.
 #[test]
 fn explosions_come_in_pieces() {
