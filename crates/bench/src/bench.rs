@@ -8,7 +8,7 @@
 //! Their input is generated, as [`offered`] under the [`load`] of each query and perhaps [`delayed`], or [`recorded`]; [`plain_lines`]
 //! reads recorded input for the reference. [`linear_road`] is shared by the two Linear Road workloads.
 //! [`lines`] does the same for grep, word count, distinct, tweets, ETL and STATS, whose input is lines of text, and
-//! [`ipq`] runs Cameo's queries. [`mixed`] and [`tenants`] consist of several [`part`]s, whose queries are not
+//! [`ipq`] runs Cameo's queries, and [`nexmark`] those of Nexmark, which are in SQL. [`mixed`] and [`tenants`] consist of several [`part`]s, whose queries are not
 //! alike.
 //!
 //! [`drive`] runs the queries for a while, [`by_hand`] the loops that they are measured against. [`ablate`]
@@ -43,6 +43,7 @@ mod lrb_full;
 mod mixed;
 mod modes;
 mod netmon;
+mod nexmark;
 mod nyt;
 mod observe;
 mod offered;
@@ -207,5 +208,6 @@ fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> 
         Workload::Ipq4 => ipq::run_errors(args, interrupt),
         Workload::Mixed => mixed::run(args, interrupt),
         Workload::Tenants => tenants::run(args, interrupt),
+        _ => nexmark::run(args, interrupt),
     }
 }

@@ -161,6 +161,28 @@ pub fn inputs(text: &str) -> Result<u64, String> {
     inputs.ok_or_else(|| format!("`{text}` is no whole number from 1 to {INPUTS_MAX}"))
 }
 
+/// Largest number of keys of generated records.
+const KEYS_MAX: f64 = 1e9;
+
+/// Parses the number of keys of generated records, such as `1000`, `100k`, `1M`.
+pub fn keys(text: &str) -> Result<u64, String> {
+    let (number, unit) = number_and_unit(text)?;
+    let factor = match unit {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "m" | "M" => 1e6,
+        "g" | "G" => 1e9,
+        _ => return Err(format!("`{unit}` is no unit of a number of keys: take k, M or G")),
+    };
+    let keys = number * factor;
+    if keys.fract() == 0.0 && (1.0..=KEYS_MAX).contains(&keys) {
+        Ok(keys as u64)
+    } else {
+        let bound = "must be a whole number from 1 to 1000000000 keys";
+        Err(format!("{}{bound}", converted(text, keys, "keys")))
+    }
+}
+
 /// Parses the number of times that a run is repeated.
 pub fn times(text: &str) -> Result<u32, String> {
     let times = text.parse().ok().filter(|times| (1..=REPEAT_MAX).contains(times));

@@ -6,7 +6,7 @@
 //!   event time. The load is open: a reader that falls behind finds every record waiting, stamped with the time at
 //!   which it was due, so a stall is measured in full. (Not doing so is the mistake that Tene calls "coordinated
 //!   omission": "How NOT to Measure Latency", 2013.) A latency marker follows every record up to 10,000 records/s, and
-//!   above that the first record of every 50 ms of intended time.
+//!   above that the first record of every millisecond of intended time.
 //!
 //! Speed: a poll makes one stretch of records. Each record costs a multiplication for its event time, and the
 //! generator's work for its value. A cheap value is made where its reader inspects it. Other values are made once, a
@@ -21,7 +21,7 @@
 //!
 //! With a [`Load`] the rate changes over time, or records come in bursts or messages, or are delayed in transit, in
 //! order: see `paced/load.rs`. Records are then kept too. A latency marker follows the last record of every message,
-//! or, above 10,000 messages/s, of the first message of every 50 ms.
+//! or, above 10,000 messages/s, of the first message of every millisecond.
 //!
 //! The generator's cache is shared by all queries of a run, which counts it once ([`Generate::cache_bytes`]). A paced
 //! source holds only the kept records.

@@ -68,5 +68,6 @@ pub(crate) const EPOCHS_MAX: u64 = if cfg!(loom) { 4 } else { crate::limits::EPO
 pub(crate) const STEAL_AFTER_NS: u64 = crate::ranker::ROUND_NS;
 
 /// Maximum number of latency markers that have passed the copies of one parallel task and wait at once for
-/// the task that closes its epochs, which merges the state of the copies and emits the results.
-pub(crate) const MARKERS_MAX: usize = 64;
+/// the task that closes its epochs, which merges the state of the copies and emits the results. A generator at
+/// a rate has one every millisecond, so these are those of a second.
+pub(crate) const MARKERS_MAX: usize = 1 << 10;

@@ -60,6 +60,7 @@ impl Latencies {
             stdev_ns: counted.stdev(),
             p50_ns: quantile(0.5),
             p90_ns: quantile(0.9),
+            p95_ns: quantile(0.95),
             p99_ns: quantile(0.99),
             p999_ns: quantile(0.999),
             max_ns: counted.max(),
@@ -87,6 +88,8 @@ pub struct LatencySummary {
     pub p50_ns: u64,
     /// Latency in ns that 90 % of the latencies do not exceed.
     pub p90_ns: u64,
+    /// Latency in ns that 95 % of the latencies do not exceed.
+    pub p95_ns: u64,
     /// Latency in ns that 99 % of the latencies do not exceed.
     pub p99_ns: u64,
     /// Latency in ns that 99.9 % of the latencies do not exceed.

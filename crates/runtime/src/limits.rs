@@ -71,7 +71,7 @@ pub const CHUNKS_PER_EDGE: Limit = Limit {
 pub const MARKS_PER_EDGE: Limit = Limit {
     name: "marks_per_edge",
     unit: "marks",
-    default: 512,
+    default: 1 << 10,
     min: 1,
     max: 1 << 16,
     reason: "a block may have a watermark behind each record; when all places are taken, the writer waits, and latency markers are dropped; 4 further places are kept for barriers and the end",

@@ -19,10 +19,12 @@
 
 pub mod event;
 pub mod generator;
+pub mod keys;
 pub mod loops;
 pub mod phases;
 pub mod query;
 
 pub use event::{AdInfo, YsbEvent};
 pub use generator::{ViewShare, YsbGenerator, YsbOptions};
+pub use keys::YsbKeys;
 pub use phases::{Phase, YsbPhases};

@@ -40,6 +40,8 @@ Examples:
   thalweg bench ysb --workers 2
   thalweg bench ysb --rate 1M --seconds 10 --output json
   thalweg bench ysb --queries 8 --workers 2 --chain none
+  thalweg bench ysb --keys 1M --workers 2
+  thalweg bench nexmark-q5 --rate 500k --workers 2
   thalweg bench ysb --rate 50k --arrivals pareto:1.5 --delay zipf:0.99
   thalweg bench nyt --input trips.csv.gz --window 60s --results out
   thalweg bench etl --rate 1000 --operator-cost 50us --execution threads --chain none
@@ -141,15 +143,22 @@ pub struct BenchArgs {
     /// source, with a split for each worker under --parallel epochs].
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::inputs)]
     pub inputs: Option<u64>,
+    /// Number of different keys of generated records, such as 1M: campaigns of ysb, each with ten ads (up to 1M),
+    /// and of ipq1 and ipq2 (10k), pairs of machines of netmon (100k), keys of join (1G; a record may have 100
+    /// matches on average) [default: 100 campaigns, 9702 pairs, and for join as many as a stream has records per
+    /// second].
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = values::keys)]
+    pub keys: Option<u64>,
     /// Records per second that each query is offered, such as 20000 or 2.5M; for join, by both streams
-    /// together. With `max` the generator is drained as fast as possible. For mixed, the rate is an average
+    /// together; for nexmark, in events that the query reads. With `max` the generator is drained as fast as possible. For mixed, the rate is an average
     /// over the queries: YSB, LRB and NYT get 12, 3 and 8 of 23 parts. For tenants, it is the rate of each
     /// latency-sensitive query [default there: 64k, in messages of 1,000].
     #[arg(long, allow_hyphen_values = true, value_parser = values::rate, default_value = "max")]
     pub rate: Rate,
     /// Records per second of event time if the generator is drained. It decides how many records a window has
     /// [default: 10M for ysb, nyt and ipq1 to ipq3, 1M for grep, wordcount, distinct, tweets, etl and
-    /// stats, 2M for join and ipq4, 500k for netmon, 100k for lrb, 5k for lrb-full].
+    /// stats, 2M for join and ipq4, 500k for netmon, 100k for lrb, 5k for lrb-full; for nexmark, those that the
+    /// query reads of 10k of all kinds].
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = values::rate_per_second)]
     pub nominal_rate: Option<u64>,
     /// Time within which a result must be out after its last event has arrived, such as 50ms. Policies that
@@ -284,7 +293,7 @@ pub struct BenchArgs {
     pub operator_cost: Span,
     /// Write the result rows as CSV into this folder: ysb.csv and so on; type0_toll.csv, type1_accident.csv,
     /// type2_balance.csv and type3_daily.csv (lrb-full). With several queries the names are ysb-1.csv and so
-    /// on.
+    /// on. For nexmark-q10, whose rows are files, it is needed; they lie in a folder nexmark-q10.
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
     /// Treatment of lines of --input that are not understood: fail, skip, or divert:FILE [default: divert to
@@ -322,7 +331,8 @@ pub struct BenchArgs {
     pub chunk_blocks: u64,
     /// Memory that edges, state and buffers may hold, and after a run the reference of --input, such as 1GiB
     /// [default: 256MiB, and 16MiB more for each further split of a generator of text; 512MiB for join and
-    /// ipq4, which keep some two million records, and for etl and stats, which hold 10 s of input; 1GiB for mixed and tenants].
+    /// ipq4, which keep some two million records, and for etl and stats, which hold 10 s of input; 1GiB for mixed and
+    /// tenants; 2GiB for nexmark; and more for --keys: 1KiB each for ysb, 256 bytes for netmon].
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     #[arg(value_parser = options::bytes_within(&limits::MEMORY_BUDGET_BYTES))]
     pub memory_budget: Option<u64>,
@@ -336,7 +346,7 @@ pub struct BenchArgs {
 pub enum Api {
     /// The typed interface, run by the engine.
     Typed,
-    /// A SQL query that means the same as the typed one, run by the engine (ysb).
+    /// A SQL query, run by the engine: one that means the same as the typed one (ysb), or the only form (nexmark).
     Sql,
     /// One hand-written loop per operator (all but nyt and lrb-full).
     LoopBlocks,
@@ -525,18 +535,14 @@ impl BenchArgs {
         let policy = self.made_policy();
         let policy = policy.map_err(|error| WrongOption(format!("--policy: {error}")))?;
         let within_32_bits = |number| u32::try_from(number).expect("limits of edges fit 32 bits");
-        let Facts { memory_budget_bytes, split_bytes, chunks_per_edge, marks_per_edge, .. } =
-            *self.workload().facts();
+        let Facts { chunks_per_edge, marks_per_edge, .. } = *self.workload().facts();
         let edges = EdgeLimits {
             block_records: within_32_bits(self.block_records),
             chunk_blocks: within_32_bits(self.chunk_blocks),
             chunks_max: chunks_per_edge,
             marks_max: marks_per_edge,
         };
-        let further_splits = self.splits() as u64 - 1;
-        let memory_budget_bytes =
-            self.memory_budget.unwrap_or(memory_budget_bytes + split_bytes * further_splits);
-        let builder = Engine::builder().workers(self.workers).memory_budget_bytes(memory_budget_bytes);
+        let builder = Engine::builder().workers(self.workers).memory_budget_bytes(self.memory_budget_bytes());
         let policy = match &self.calls {
             Some(calls) => Box::new(Traced::new(policy, calls)),
             None => policy,
@@ -550,6 +556,19 @@ impl BenchArgs {
         let cost_clock = if self.steer.is_some() { CostClock::Cpu } else { self.cost_clock.cost_clock() };
         let builder = builder.cost_clock(cost_clock).steered(self.steer.is_some());
         Ok(builder.edges(edges).ablations(ablate::of_engine(&self.ablate)).policy(policy))
+    }
+
+    /// Returns the memory budget of the engine, in bytes, by the options or their defaults.
+    pub fn memory_budget_bytes(&self) -> u64 {
+        let Facts { memory_budget_bytes, split_bytes, keys, .. } = self.workload().facts();
+        let further_splits = self.splits() as u64 - 1;
+        let of_keys = keys.as_ref().map_or(0, |keys| keys.bytes * self.keys.unwrap_or(0) * self.queries());
+        self.memory_budget.unwrap_or(memory_budget_bytes + split_bytes * further_splits + of_keys)
+    }
+
+    /// Returns whether event times go by the clock at a rate, so that both can be compared.
+    pub fn is_by_clock(&self) -> bool {
+        self.time_scale == 1 && self.workload().facts().nexmark.is_none()
     }
 
     /// Returns the records per second of event time, of all streams together, that apply if the generator is

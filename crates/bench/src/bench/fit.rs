@@ -22,12 +22,13 @@ use super::files;
 use super::load::{self, QueryLoad};
 use super::mixed;
 use super::modes::{ExecutionOption, MemoryOption};
+use super::nexmark::queries;
 use super::parallel::ParallelOption;
 use super::steer::SteerOption;
 use super::target::{Experiment, Target};
 use super::tenants;
 use super::windows;
-use super::workload::{Facts, Windows, Workload};
+use super::workload::{Facts, Keys, Windows, Workload};
 use crate::values::Rate;
 
 /// Largest span of event time within which generated records are shuffled: larger than any run needs, and
@@ -57,12 +58,14 @@ pub fn parts(args: &BenchArgs) -> Vec<BenchArgs> {
 pub fn check(args: &BenchArgs) -> Result<()> {
     let refusal = || {
         let facts = args.workload().facts();
-        of_windows(args, facts)
+        of_nexmark(args, facts)
+            .or_else(|| of_windows(args, facts))
             .or_else(|| of_window_count(args, facts))
             .or_else(|| of_files(args, facts))
             .or_else(|| of_generator(args, facts))
             .or_else(|| of_groups(args, facts))
             .or_else(|| parts(args).iter().find_map(|part| of_rate(part, part.workload().facts())))
+            .or_else(|| of_keys(args, facts))
             .or_else(|| of_operators(args, facts))
             .or_else(|| of_memory(args))
             .or_else(|| parts(args).iter().find_map(|part| of_load(part, part.workload().facts())))
@@ -284,6 +287,72 @@ fn of_rate(args: &BenchArgs, facts: &Facts) -> Option<String> {
     Some(format!("{problem}; take less of it and more --queries"))
 }
 
+/// Mean number of matches of a record of the join above which a run would make little else than results.
+const MATCHES_MAX: u64 = 100;
+
+/// Returns why the number of keys cannot be used as given; `None` if it can.
+fn of_keys(args: &BenchArgs, facts: &Facts) -> Option<String> {
+    let keys = args.keys?;
+    let name = facts.name;
+    let Some(Keys { what, max, .. }) = &facts.keys else {
+        let others = Workload::names_of(|facts| facts.keys.is_some());
+        return Some(format!("--keys is for {others}: leave it away for {name}"));
+    };
+    if *max < keys {
+        return Some(format!("--keys is {keys}, but {name} has at most {max} {what}"));
+    }
+    let unlike = [("input", args.input.is_some()), ("selectivity-steps", args.selectivity_steps.is_some())];
+    if let Some((option, _)) = unlike.into_iter().find(|(_, is_given)| *is_given) {
+        return Some(format!("--{option}: such events have their own {what}; leave --keys away"));
+    }
+    if args.api.loop_kind().is_some() || args.api == Api::Sql {
+        return Some(format!("--keys: only the typed query of {name} has other {what}; leave --api away"));
+    }
+    let rate_per_s = match args.rate {
+        Rate::PerSecond(rate_per_s) => rate_per_s / args.time_scale.max(1),
+        Rate::Max => args.nominal_rate_per_s(),
+    };
+    let least = (rate_per_s / facts.streams).div_ceil(MATCHES_MAX);
+    (args.workload() == Workload::Join && keys < least).then(|| {
+        format!(
+            "--keys is {keys}, but must be at least {least} at this rate: a record has at most {MATCHES_MAX} matches on \
+             average"
+        )
+    })
+}
+
+/// Returns why a query of Nexmark cannot be run with the options; `None` if it can, and for other workloads.
+fn of_nexmark(args: &BenchArgs, facts: &Facts) -> Option<String> {
+    let query = facts.nexmark?;
+    let name = query.name;
+    let of_load = [
+        ("rate-steps", args.rate_steps.is_some()),
+        ("arrivals", args.arrivals != Arrivals::Constant),
+        ("message-records", args.message_records.is_some()),
+        ("delay", args.delay != Delay::None),
+        ("skew", args.skew > 0.0),
+        ("out-of-order", args.out_of_order > Span::ZERO),
+        ("late-share", args.late_share > 0.0),
+        ("time-scale", args.time_scale != 1),
+    ];
+    if let Some((option, _)) = of_load.into_iter().find(|(_, is_given)| *is_given) {
+        return Some(format!(
+            "--{option}: events of {name} come in the order of their times, at one steady rate; leave it away"
+        ));
+    }
+    if args.target_delay.is_some() {
+        return Some(format!("--target-delay: {name} is run at a rate that is given; take --rate instead"));
+    }
+    match (query.name == queries::TO_FILES, &args.results) {
+        (true, None) => Some(format!("--results: the rows of {name} are files; say into which folder")),
+        (false, Some(_)) => Some(format!(
+            "--results: {name} drops its rows, and only {} writes files; leave it away",
+            queries::TO_FILES
+        )),
+        _ => None,
+    }
+}
+
 /// Returns why options for the operators of a query cannot be used as given; `None` if they can.
 fn of_operators(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
@@ -441,10 +510,12 @@ fn of_trace(args: &BenchArgs) -> Option<String> {
 
 /// Returns an error message if an option is given that a hand-written loop does not support.
 fn of_loop(args: &BenchArgs) -> Option<String> {
-    let (kind, Facts { name, windows, loops, .. }) = (args.api.loop_kind()?, args.workload().facts());
+    let (kind, facts) = (args.api.loop_kind()?, args.workload().facts());
+    let Facts { name, windows, loops, .. } = facts;
     let api = kind.name();
     if !loops.contains(&kind) {
         let there_is = match loops {
+            [] if facts.nexmark.is_some() => "no hand-written loop; take sql".to_owned(),
             [] => "no hand-written loop; take typed".to_owned(),
             [one] => format!("no other hand-written loop than {0}; take {0} or typed", one.name()),
             some => {
@@ -484,13 +555,13 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
 
 /// Returns an error message if an option is given that a query in SQL does not support.
 fn of_sql(args: &BenchArgs) -> Option<String> {
-    if args.api != Api::Sql {
+    let Facts { name, windows, nexmark, .. } = args.workload().facts();
+    if args.api != Api::Sql || nexmark.is_some() {
         return None;
     }
-    let Facts { name, windows, .. } = args.workload().facts();
     if args.workload() != Workload::Ysb {
         return Some(format!(
-            "--api sql: {name} is not asked in SQL here, only ysb is; take typed, or see examples/"
+            "--api sql: {name} is not asked in SQL here, only ysb and nexmark are; take typed, or see examples/"
         ));
     }
     let size = windows.as_ref().map(|windows| windows.size);
@@ -609,7 +680,7 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "on_bad",
         ];
         (engine_only, "on a hand-written loop, which runs without the engine")
-    } else if args.api == Api::Sql {
+    } else if args.api == Api::Sql || args.workload().facts().nexmark.is_some() {
         let typed_only = &["block_records", "chunk_blocks", "watermark_step", "on_bad"];
         (
             typed_only,
@@ -630,6 +701,9 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
         notes.push(format!(
             "--token-rate has no effect on --policy {policies}: only cameo_token goes by tokens"
         ));
+    }
+    if args.workload().facts().nexmark.is_some() && is_given(&&"api") && args.api == Api::Typed {
+        notes.push("--api typed has no effect on nexmark, whose queries are in SQL".to_owned());
     }
     if args.input.is_none() && is_given(&&"nominal_rate") {
         if args.rate != Rate::Max {

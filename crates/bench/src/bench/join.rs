@@ -38,7 +38,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 fn run_engine(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     // Each query has one load per stream. The generator draws from as many different keys as the stream has
-    // records in a second of event time.
+    // records in a second of event time, unless the options give their number.
     let of_query = |offered: &Offered| {
         let sides = [Side::Left, Side::Right];
         let sides = sides.map(|side| Arc::new(generator(args, side, offered.stamps_from(0).0)));
@@ -69,12 +69,13 @@ fn run_engine(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures
 }
 
 fn generator(args: &BenchArgs, side: Side, rate_per_s: u64) -> JoinGenerator {
-    JoinGenerator::new(
-        args.seed,
-        side,
-        NonZeroU64::new(rate_per_s)
-            .expect("the options refuse rates below one record a second of each stream"),
-    )
+    let rate_per_s = NonZeroU64::new(rate_per_s)
+        .expect("the options refuse rates below one record a second of each stream");
+    let generator = JoinGenerator::new(args.seed, side, rate_per_s);
+    match args.keys.and_then(NonZeroU64::new) {
+        Some(keys) => generator.with_keys(keys),
+        None => generator,
+    }
 }
 
 fn plan(

@@ -33,7 +33,11 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     if let Some(input) = &args.input {
         return recorded::run(args, input, interrupt);
     }
-    let generator = Arc::new(NetmonGenerator::new(args.seed));
+    let generator = match args.keys.and_then(|pairs| usize::try_from(pairs).ok()) {
+        Some(pairs) => NetmonGenerator::of_pairs(args.seed, pairs),
+        None => NetmonGenerator::new(args.seed),
+    };
+    let generator = Arc::new(generator);
     match args.api.loop_kind() {
         Some(kind) => Ok(run_loop(args, kind, &generator)),
         None => run_generated(args, &generator, interrupt),

@@ -157,10 +157,8 @@ pub struct OverdueFigures {
 
 impl OverdueFigures {
     /// Returns the measurements of overdue (due, not yet delivered) results, window closings and latency markers for
-    /// the JSON output. The counts and latencies of results are `None` unless event time runs as fast as the
-    /// clock.
-    pub fn of(overdue: Overdue, time_scale: u64) -> Self {
-        let is_by_clock = time_scale == 1;
+    /// the JSON output. The counts and latencies of results are `None` unless event time goes by the clock.
+    pub fn of(overdue: Overdue, is_by_clock: bool) -> Self {
         let Overdue { results, result_latency, event_latency, latency, results_in_time, .. } = overdue;
         OverdueFigures {
             results: is_by_clock.then_some(results),
@@ -245,11 +243,8 @@ impl GroupFigures {
             ("results", self.result_latency_us, format!("closings{overdue}")),
             ("last event", self.event_latency_us, "closings".to_owned()),
         ] {
-            let Some(Latency { mean, p50, p99, max, count, .. }) = latency else { continue };
-            let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
-            text += &format!(
-                "              {name} mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} {what})\n"
-            );
+            let Some(latency) = latency else { continue };
+            text += &format!("              {name} {}\n", latency.text(&what));
         }
         text
     }
@@ -348,7 +343,7 @@ impl Figures {
     ) -> Self {
         let checked = Checked { error: checked.error.or_else(|| driven.conservation_error()), ..checked };
         let measured = &driven.measured;
-        let by_clock = offered_per_s.filter(|_| args.time_scale == 1);
+        let by_clock = offered_per_s.filter(|_| args.is_by_clock());
         let policy = match args.execution {
             ExecutionOption::Workers => args.policy(),
             ExecutionOption::Threads => ExecutionOption::NO_POLICY,
@@ -381,7 +376,7 @@ impl Figures {
             output_delay_us: measured.output_delay.map(Into::into),
             result_latency_us: by_clock.and(measured.result_latency).map(Into::into),
             event_latency_us: measured.event_latency.map(Into::into),
-            overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, args.time_scale)),
+            overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, args.is_by_clock())),
             deadlines_met: measured.deadlines_met,
             success_rate: by_clock.and(measured.success_rate),
             slowdown: by_clock.and(measured.slowdown),
@@ -449,9 +444,8 @@ impl Figures {
             ("results out ", self.result_latency_us, "closings, from the end of the window"),
             ("last event  ", self.event_latency_us, "closings, from the arrival of the last event"),
         ] {
-            if let Some(Latency { mean, p50, p99, max, count, .. }) = delays {
-                let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
-                text += &format!("  {name}mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} {what})\n");
+            if let Some(latency) = delays {
+                text += &format!("  {name}{}\n", latency.text(what));
             }
         }
         if let Some(met) = self.deadlines_met {
@@ -485,7 +479,8 @@ mod tests {
     #[test]
     fn a_wait_outside_is_the_difference_of_means() {
         let of = |mean| {
-            Some(Latency { mean, stdev: 0.0, p50: 9.0, p90: 9.0, p99: 9.0, p999: 9.0, max: 9.0, count: 1 })
+            let [p50, p90, p95, p99, max] = [9.0; 5];
+            Some(Latency { mean, stdev: 0.0, p50, p90, p95, p99, p999: None, max, count: 1 })
         };
         assert_eq!(waiting_outside(of(5.0), of(3.5)), Some(1.5));
         assert_eq!(waiting_outside(of(3.5), of(5.0)), Some(0.0), "measured apart");

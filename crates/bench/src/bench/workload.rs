@@ -13,6 +13,8 @@ use thalweg_workloads::riot::{self, sensor};
 use thalweg_workloads::ysb::event;
 use thalweg_workloads::{distinct, grep, ipq, tenants, tweets, wordcount};
 
+use super::nexmark::queries::{self, NexmarkQuery, QUERIES};
+
 /// A workload that `bench` can run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Workload {
@@ -52,6 +54,50 @@ pub enum Workload {
     Mixed,
     /// Cameo's two groups of jobs: dashboards with a latency target, beside bulk analytics.
     Tenants,
+    /// Nexmark's query 0, in SQL: all bids as they come.
+    NexmarkQ0,
+    /// Nexmark's query 1, in SQL: prices of bids in another currency.
+    NexmarkQ1,
+    /// Nexmark's query 2, in SQL: bids for some auctions.
+    NexmarkQ2,
+    /// Nexmark's query 3, in SQL: who sells what in three states, by a join.
+    NexmarkQ3,
+    /// Nexmark's query 4, in SQL: the average price of each category.
+    NexmarkQ4,
+    /// Nexmark's query 5, in SQL: the auctions with the most bids, in sliding windows.
+    NexmarkQ5,
+    /// Nexmark's query 7, in SQL: the highest bid of each ten seconds.
+    NexmarkQ7,
+    /// Nexmark's query 8, in SQL: new people who sell at once, by a join of windows.
+    NexmarkQ8,
+    /// Nexmark's query 9, in SQL: the winning bid of each auction.
+    NexmarkQ9,
+    /// Nexmark's query 10, in SQL: all bids to files of --results, by day and minute.
+    NexmarkQ10,
+    /// Nexmark's query 11, in SQL: sessions of bidders.
+    NexmarkQ11,
+    /// Nexmark's query 12, in SQL: bids of each person in ten seconds of processing time.
+    NexmarkQ12,
+    /// Nexmark's query 13, in SQL: bids with a side table, by a look-up.
+    NexmarkQ13,
+    /// Nexmark's query 14, in SQL: kinds of hours, and letters counted.
+    NexmarkQ14,
+    /// Nexmark's query 15, in SQL: a report of bids for each day.
+    NexmarkQ15,
+    /// Nexmark's query 16, in SQL: a report of bids for each channel and day.
+    NexmarkQ16,
+    /// Nexmark's query 17, in SQL: prices of each auction and day.
+    NexmarkQ17,
+    /// Nexmark's query 18, in SQL: the last bid of each person for each auction.
+    NexmarkQ18,
+    /// Nexmark's query 19, in SQL: the ten highest bids of each auction.
+    NexmarkQ19,
+    /// Nexmark's query 20, in SQL: bids with their auctions, by a join.
+    NexmarkQ20,
+    /// Nexmark's query 21, in SQL: numbers of channels, by patterns.
+    NexmarkQ21,
+    /// Nexmark's query 22, in SQL: folders of addresses.
+    NexmarkQ22,
 }
 
 /// The options that a workload accepts, and their defaults.
@@ -107,6 +153,20 @@ pub struct Facts {
     pub has_inputs: bool,
     /// Kinds of hand-written loops that the workload has.
     pub loops: &'static [LoopKind],
+    /// Numbers of keys that `--keys` may choose; `None` if the number of keys cannot be chosen.
+    pub keys: Option<Keys>,
+    /// The query of Nexmark that the workload is; `None` for other workloads. It is in SQL only.
+    pub nexmark: Option<&'static NexmarkQuery>,
+}
+
+/// Numbers of keys that a workload's generator can have.
+pub struct Keys {
+    /// Kind of the keys, in the plural.
+    pub what: &'static str,
+    /// The greatest number of keys.
+    pub max: u64,
+    /// Additional memory budget, in bytes, for each key that is chosen, unless `--memory-budget` is given.
+    pub bytes: u64,
 }
 
 /// Default size and slide of a workload's windows, for workloads that accept `--window` or `--slide`.
@@ -155,6 +215,9 @@ const YSB: Facts = Facts {
     has_aggressor: false,
     has_inputs: false,
     loops: &LoopKind::ALL,
+    // A campaign has ten ads, which lie in the table of the join, and a count in each open window.
+    keys: Some(Keys { what: "campaigns", max: 1_000_000, bytes: 1 << 10 }),
+    nexmark: None,
 };
 
 const NYT: Facts = Facts {
@@ -164,6 +227,7 @@ const NYT: Facts = Facts {
     has_cycle: false,
     has_selectivity: false,
     loops: &[],
+    keys: None,
     ..YSB
 };
 
@@ -213,6 +277,12 @@ const NETMON: Facts = Facts {
     windows: Some(Windows::in_millis(netmon::WINDOW)),
     nominal_rate_per_s: netmon::PROBES_PER_S,
     loops: &netmon::loops::KINDS,
+    // With so many pairs each has ten probes in the generator's cache.
+    keys: Some(Keys {
+        what: "pairs of machines",
+        max: netmon::generator::CACHE_PROBES as u64 / 10,
+        bytes: 256,
+    }),
     ..NYT
 };
 
@@ -251,6 +321,7 @@ const JOIN: Facts = Facts {
     has_cycle: false,
     has_selectivity: false,
     loops: &[join::loops::KIND],
+    keys: Some(Keys { what: "keys", max: 1_000_000_000, bytes: 0 }),
     ..YSB
 };
 
@@ -261,6 +332,8 @@ const IPQ1: Facts = Facts {
     has_selectivity: false,
     has_inputs: true,
     loops: &[],
+    // With so many campaigns each has 26 ads in the generator's cache.
+    keys: Some(Keys { what: "campaigns", max: 10_000, bytes: 0 }),
     ..YSB
 };
 
@@ -270,7 +343,7 @@ const IPQ2: Facts = Facts {
     ..IPQ1
 };
 
-const IPQ3: Facts = Facts { name: "ipq3", ..IPQ1 };
+const IPQ3: Facts = Facts { name: "ipq3", keys: None, ..IPQ1 };
 
 const IPQ4: Facts = Facts {
     name: "ipq4",
@@ -278,6 +351,7 @@ const IPQ4: Facts = Facts {
     streams: 2,
     memory_budget_bytes: JOIN.memory_budget_bytes,
     has_inputs: false,
+    keys: None,
     ..IPQ1
 };
 
@@ -291,6 +365,7 @@ const MIXED: Facts = Facts {
     queries: 6,
     queries_together: 3,
     has_inputs: false,
+    keys: None,
     ..IPQ1
 };
 
@@ -301,6 +376,54 @@ const TENANTS: Facts = Facts {
     has_aggressor: true,
     has_inputs: true,
     ..MIXED
+};
+
+/// Returns the options of a query of Nexmark. Its rates are of the events that it reads.
+const fn nexmark(query: &'static NexmarkQuery) -> Facts {
+    Facts {
+        name: query.name,
+        windows: None,
+        nominal_rate_per_s: queries::EVENTS_PER_S * query.read_per_round / queries::ROUND,
+        // Joins and ranks keep rows for an hour, as the texts say: those of a run of some seconds.
+        memory_budget_bytes: 2 << 30,
+        rate_per_s_max: Some(queries::EVENTS_PER_S_MAX * query.read_per_round / queries::ROUND),
+        has_cycle: false,
+        has_selectivity: false,
+        loops: &[],
+        keys: None,
+        nexmark: Some(query),
+        ..YSB
+    }
+}
+
+static NEXMARK: [Facts; QUERIES.len()] = {
+    const fn at(place: usize) -> Facts {
+        nexmark(&QUERIES[place])
+    }
+    [
+        at(0),
+        at(1),
+        at(2),
+        at(3),
+        at(4),
+        at(5),
+        at(6),
+        at(7),
+        at(8),
+        at(9),
+        at(10),
+        at(11),
+        at(12),
+        at(13),
+        at(14),
+        at(15),
+        at(16),
+        at(17),
+        at(18),
+        at(19),
+        at(20),
+        at(21),
+    ]
 };
 
 impl Workload {
@@ -325,6 +448,28 @@ impl Workload {
             Workload::Ipq4 => &IPQ4,
             Workload::Mixed => &MIXED,
             Workload::Tenants => &TENANTS,
+            Workload::NexmarkQ0 => &NEXMARK[0],
+            Workload::NexmarkQ1 => &NEXMARK[1],
+            Workload::NexmarkQ2 => &NEXMARK[2],
+            Workload::NexmarkQ3 => &NEXMARK[3],
+            Workload::NexmarkQ4 => &NEXMARK[4],
+            Workload::NexmarkQ5 => &NEXMARK[5],
+            Workload::NexmarkQ7 => &NEXMARK[6],
+            Workload::NexmarkQ8 => &NEXMARK[7],
+            Workload::NexmarkQ9 => &NEXMARK[8],
+            Workload::NexmarkQ10 => &NEXMARK[9],
+            Workload::NexmarkQ11 => &NEXMARK[10],
+            Workload::NexmarkQ12 => &NEXMARK[11],
+            Workload::NexmarkQ13 => &NEXMARK[12],
+            Workload::NexmarkQ14 => &NEXMARK[13],
+            Workload::NexmarkQ15 => &NEXMARK[14],
+            Workload::NexmarkQ16 => &NEXMARK[15],
+            Workload::NexmarkQ17 => &NEXMARK[16],
+            Workload::NexmarkQ18 => &NEXMARK[17],
+            Workload::NexmarkQ19 => &NEXMARK[18],
+            Workload::NexmarkQ20 => &NEXMARK[19],
+            Workload::NexmarkQ21 => &NEXMARK[20],
+            Workload::NexmarkQ22 => &NEXMARK[21],
         }
     }
 

@@ -9,8 +9,12 @@ use thalweg_cli::failure;
 use thalweg_cli::interrupt::Interrupt;
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::loops::LoopKind;
-use thalweg_workloads::reference::ysb::{YsbCount, YsbDrain, YsbInput, ysb_counts, ysb_counts_of_drain};
-use thalweg_workloads::ysb::{Phase, YsbEvent, YsbGenerator, YsbOptions, YsbPhases, event, loops, query};
+use thalweg_workloads::reference::ysb::{
+    YsbCount, YsbDrain, YsbInput, ysb_counts, ysb_counts_of_campaigns, ysb_counts_of_drain,
+};
+use thalweg_workloads::ysb::{
+    Phase, YsbEvent, YsbGenerator, YsbKeys, YsbOptions, YsbPhases, event, loops, query,
+};
 
 use super::args::{Api, BenchArgs};
 use super::by_hand::{self, START, Settings};
@@ -63,9 +67,13 @@ pub fn part(
     offered: Vec<Offered>,
 ) -> Result<Part> {
     let cache = reserve_cache(engine, &**generator)?;
-    let plan_one = |(name, offered): (&String, &Offered)| match phased(args, generator, offered) {
-        None => plan(args, name, offered, offered.splits(args, generator)?),
-        Some(phased) => plan(args, name, offered, offered.splits(args, &phased)?),
+    let plan_one = |(name, offered): (&String, &Offered)| match (
+        phased(args, generator, offered),
+        of_keys(args, generator),
+    ) {
+        (Some(phased), _) => plan(args, name, offered, offered.splits(args, &phased)?),
+        (None, Some(keys)) => plan(args, name, offered, offered.splits(args, &keys)?),
+        (None, None) => plan(args, name, offered, offered.splits(args, generator)?),
     };
     let names = args.query_names();
     let planned: Result<Vec<_>> = names.iter().zip(&offered).map(plan_one).collect();
@@ -82,13 +90,26 @@ fn checker(
 ) -> Check {
     let (args, generator, offered) = (args.clone(), Arc::clone(generator), offered.to_vec());
     let windows = windows::reference_windows(&args);
-    let events_max = offered.iter().map(|offered| offered.records_max(u64::MAX, ONE_BY_ONE_MAX)).min();
+    // Events with ads of other campaigns do not repeat, so the reference takes all of them one by one.
+    let keys = of_keys(&args, &generator);
+    let in_closed_form = if keys.is_some() { ONE_BY_ONE_MAX } else { u64::MAX };
+    let events_max = offered.iter().map(|offered| offered.records_max(in_closed_form, ONE_BY_ONE_MAX)).min();
     Box::new(move |reports| {
         if !reports.is_comparable(events_max.unwrap_or(0)) || !kept.iter().all(Kept::is_whole) {
             return Checked::by_conservation();
         }
         Checked::by_reference(reports.first_wrong(|index, report| {
             let offered = &offered[index];
+            let from_us = offered.windows_from().as_micros();
+            if let Some(keys) = &keys {
+                let events = offered.records(&report.made).map(|(index, event_time)| {
+                    let event = input(&**keys, index, event_time);
+                    YsbInput { event_time_us: event.event_time_us - from_us, ..event }
+                });
+                let mut counts = ysb_counts_of_campaigns(events, windows, campaigns(&args));
+                counts.iter_mut().for_each(|row| row.window_start_ms += from_us / 1_000);
+                return difference(&counts, &kept[index].take());
+            }
             let mut counts = Counts::default();
             add_whole(&mut counts, &args, &generator, offered, &report.made);
             let (others, phased) = (offered.others(&report.made), phased(&args, &generator, offered));
@@ -98,13 +119,23 @@ fn checker(
             });
             // The reference's windows start at the Unix epoch, so event times are shifted by the start of
             // the query's windows.
-            let from_us = offered.windows_from().as_micros();
             let others =
                 others.map(|event| YsbInput { event_time_us: event.event_time_us - from_us, ..event });
             counts.add(ysb_counts(others, windows));
             difference(&counts.rows(from_us / 1_000), &kept[index].take())
         }))
     })
+}
+
+/// Returns the number of campaigns, by the options.
+fn campaigns(args: &BenchArgs) -> u64 {
+    args.keys.unwrap_or(event::CAMPAIGN_COUNT)
+}
+
+/// Returns a generator with the ads of another number of campaigns, if the options ask for one.
+fn of_keys(args: &BenchArgs, generator: &Arc<YsbGenerator>) -> Option<Arc<YsbKeys>> {
+    let keys = args.keys?;
+    Some(Arc::new(YsbKeys::new(Arc::clone(generator), keys, args.seed, args.cyclic)))
 }
 
 /// Returns a generator for a query whose share of views changes over time, if the options ask for changes.
@@ -128,7 +159,7 @@ where
     let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
     let query = Query::new(name);
     let windows = windows::sliding_windows(args).with_offset(offered.windows_from());
-    query::views_per_campaign(&query, splits, args.strategy(), windows, sink);
+    query::views_of_campaigns(&query, splits, args.strategy(), windows, campaigns(args), sink);
     Ok((args.plan(query)?, kept))
 }
 

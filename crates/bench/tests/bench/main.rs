@@ -23,6 +23,7 @@ mod loads;
 mod mixed;
 mod modes;
 mod netmon;
+mod nexmark;
 mod parallel;
 mod plans;
 mod recorded;

@@ -25,7 +25,7 @@ use std::time::Duration;
 use thalweg_model::{Coded, Span};
 
 use super::course::Course;
-use super::schedule::{MARKER_EVERY, RATE_PER_S_MAX};
+use super::schedule::{MARKER_EVERY, MARKERS_PER_S, RATE_PER_S_MAX};
 
 /// Largest number of steps of a load: a change every second for a minute, and more than fit on a command
 /// line.
@@ -55,9 +55,12 @@ pub const ZIPF_EXPONENT_MAX: f64 = 8.0;
 pub const ZIPF_DELAYS: usize = 1_000;
 
 /// Least rate, in messages per second, at which latency markers count as regular if the first message of
-/// every 50 ms has one. At this rate a marker is late by a millisecond on average. Even if gaps are random,
-/// all of 50 ms are without a message only once in `e^50` times.
-const REGULAR_MESSAGES_PER_S_MIN: u64 = 1_000;
+/// every millisecond has one and messages are even: then each millisecond has a message.
+const REGULAR_MESSAGES_PER_S_MIN: u64 = MARKERS_PER_S;
+
+/// The same least rate where gaps between messages are random: all of a millisecond is without a message only
+/// once in `e^20` times.
+const REGULAR_RANDOM_PER_S_MIN: u64 = 20 * MARKERS_PER_S;
 
 /// Length of each interval with a rate of its own in [`Arrivals::Pareto`], in nanoseconds.
 pub(super) const BURST_NS: u64 = 1_000_000_000;
@@ -179,7 +182,11 @@ impl Load {
             return is_regular.then(|| Duration::from_nanos(message_records * 1_000_000_000 / rate_per_s));
         }
         let messages_per_s = course.least_rate_per_s() / message_records;
-        (REGULAR_MESSAGES_PER_S_MIN <= messages_per_s).then_some(MARKER_EVERY)
+        let least_per_s = match self.arrivals {
+            Arrivals::Constant | Arrivals::Pareto { .. } => REGULAR_MESSAGES_PER_S_MIN,
+            Arrivals::Poisson => REGULAR_RANDOM_PER_S_MIN,
+        };
+        (least_per_s <= messages_per_s).then_some(MARKER_EVERY)
     }
 }
 

@@ -20,8 +20,9 @@ const NANOS_PER_S: u128 = 1_000_000_000;
 pub(super) const MARKER_PER_RECORD_RATE_MAX: u64 = 10_000;
 
 /// Number of latency markers per second of intended time, at rates where not every record has one: one every
-/// 50 ms.
-pub(super) const MARKERS_PER_S: u64 = 20;
+/// millisecond. A few seconds then have thousands of latencies, enough for the 99.9th percentile. Watermarks
+/// come as often by default, so markers need no more room on an edge than these.
+pub(super) const MARKERS_PER_S: u64 = 1_000;
 
 /// Intended time between two latency markers, at rates where not every record has one.
 pub const MARKER_EVERY: Duration = Duration::from_millis(1_000 / MARKERS_PER_S);
@@ -163,13 +164,13 @@ impl SendTimes {
     }
 
     /// Returns the first record at or after `index` that has a latency marker behind it: every record, or the first
-    /// whose intended time is at or past `k` times 50 ms, for each `k` from 1 on.
+    /// whose intended time is at or past `k` milliseconds, for each `k` from 1 on.
     pub(super) fn marked_index(&self, index: u64) -> u64 {
         if self.rate <= MARKER_PER_RECORD_RATE_MAX {
             return index;
         }
-        // Record i is the first one at or past k / 20 s when i = ceil(k * rate / 20); it is at or after
-        // `index` when k * rate / 20 > index - 1.
+        // Record i is the first one at or past k / 1000 s when i = ceil(k * rate / 1000); it is at or
+        // after `index` when k * rate / 1000 > index - 1.
         let (rate, markers_per_s) = (u128::from(self.rate), u128::from(MARKERS_PER_S));
         let k = u128::from(index.saturating_sub(1)) * markers_per_s / rate + 1;
         u64::try_from((k * rate).div_ceil(markers_per_s)).unwrap_or(u64::MAX)

@@ -2,7 +2,7 @@
 //! for it or not.
 //!
 //! A row that is read late does not delay the rows after it: they are due as scheduled, and a poll that comes
-//! later returns them at once.
+//! later returns them at once. Latency markers stand for rows of the schedule, so a stall is measured in full.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
+use thalweg_connectors::MARKER_EVERY;
 use thalweg_model::{Coded, Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
 
 use super::layout::batch_of;
@@ -65,7 +66,7 @@ impl<G: Generate + 'static> GeneratedTable<G> {
     /// Creates the sources of the table. There is more than one only if rows come as fast as they are taken.
     pub(super) fn sources(self, readers: usize) -> Vec<Box<dyn RowSource>> {
         let source = |reader| -> Box<dyn RowSource> {
-            Box::new(Generated { table: self.clone(), reader, pace: None })
+            Box::new(Generated { table: self.clone(), reader, pace: None, markers: Markers::default() })
         };
         Reader::all(readers).map(source).collect()
     }
@@ -79,7 +80,22 @@ struct Generated<G> {
     /// The processing time of the first poll since the start or since a restore, and the nanoseconds of the
     /// schedule at which the next row was due then; `None` before that poll.
     pace: Option<(ProcessingTime, u64)>,
+    /// Which rows have a latency marker, at a rate.
+    markers: Markers,
 }
+
+/// Which rows of a source at a rate have a latency marker behind them: the first one that is due in each
+/// [`MARKER_EVERY`] of the schedule, from the second such span on.
+#[derive(Clone, Copy, Default, Debug)]
+struct Markers {
+    /// Number of the first row that was not looked at for a marker.
+    row: u64,
+    /// The span of the schedule that had the last marker, counted from 0.
+    span: u64,
+}
+
+/// Nanoseconds of the schedule between two latency markers.
+const MARKER_NS: u64 = MARKER_EVERY.as_nanos() as u64;
 
 impl<G: Generate> Generated<G> {
     /// Returns how many of the next `limit` rows are due at `now`, and when the row after them is due.
@@ -153,6 +169,28 @@ impl<G: Generate> RowSource for Generated<G> {
         Some(self.due_at(pace, self.reader.made().checked_sub(1)?))
     }
 
+    fn next_marker(&mut self) -> Option<ProcessingTime> {
+        let (begin, origin) = self.pace.filter(|_| !self.table.is_max)?;
+        let (generator, made) = (&self.table.generator, self.reader.made());
+        let span_at = |row| generator.nanos_at(row).saturating_sub(origin) / MARKER_NS;
+        // Bisection finds the first row in a later span than that of the last marker.
+        let (mut first, mut end) = (self.markers.row, made);
+        while first < end {
+            let middle = first + (end - first) / 2;
+            if span_at(middle) <= self.markers.span {
+                first = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        if first == made {
+            self.markers.row = made;
+            return None;
+        }
+        self.markers = Markers { row: first + 1, span: span_at(first) };
+        Some(self.due_at((begin, origin), first))
+    }
+
     fn held_bytes(&self) -> usize {
         self.reader.share_of(self.table.generator.held_bytes())
     }
@@ -166,6 +204,7 @@ impl<G: Generate> RowSource for Generated<G> {
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.reader.load(state)?;
         self.pace = None;
+        self.markers = Markers { row: self.reader.made(), span: 0 };
         Ok(())
     }
 }

@@ -58,6 +58,13 @@ pub trait RowSource: Send {
         None
     }
 
+    /// Takes the time at which a row was due behind which a latency marker belongs, of the rows that were
+    /// returned, in their order; `None` if there is no further one. A source has markers only if its rows are
+    /// due at times that do not depend on its reader.
+    fn next_marker(&mut self) -> Option<ProcessingTime> {
+        None
+    }
+
     /// Returns the number of bad records so far: records that could not be decoded, without those that an
     /// option such as `json.ignore-parse-errors` ignores.
     fn bad_count(&self) -> u64 {

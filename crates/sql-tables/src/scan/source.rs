@@ -425,6 +425,16 @@ impl Source for TableSource {
                 self.read_next()?;
                 continue;
             }
+            // Markers come behind all rows that were read with theirs, one in each poll.
+            if self.pending.is_empty()
+                && let Some(due) = self.rows.next_marker()
+            {
+                let status = match self.status {
+                    status @ SourceStatus::DueSince(_) => status,
+                    _ => SourceStatus::Ready,
+                };
+                return Ok(Polled { status, latency: Some(due) });
+            }
             if !self.pending.is_empty() || left == 0 || output.room() == 0 {
                 return Ok(Polled::new(SourceStatus::Ready));
             }

@@ -16,7 +16,7 @@ pub const REVENUE_MICROS_BELOW: u64 = 1_000_000;
 /// An event: an ad that was shown, with its revenue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdEvent {
-    /// Campaign of the ad, below [`CAMPAIGN_COUNT`].
+    /// Campaign of the ad, below [`CAMPAIGN_COUNT`] unless a run has another number of campaigns.
     pub campaign: u64,
     /// Revenue of the ad, in millionths of a dollar.
     pub revenue_micros: u64,
@@ -34,9 +34,17 @@ pub struct AdGenerator {
 impl AdGenerator {
     /// Makes the cache of ads from a seed; equal seeds give equal events.
     pub fn new(seed: u64) -> Self {
+        AdGenerator::of_campaigns(seed, CAMPAIGN_COUNT)
+    }
+
+    /// Makes the cache of ads of another number of campaigns. The revenues of the ads do not depend on it.
+    ///
+    /// # Panics
+    /// If there is no campaign.
+    pub fn of_campaigns(seed: u64, campaigns: u64) -> Self {
         let mut entropy = SeededEntropy::new(seed);
         let event = |_| AdEvent {
-            campaign: entropy.below(CAMPAIGN_COUNT),
+            campaign: entropy.below(campaigns),
             revenue_micros: entropy.below(REVENUE_MICROS_BELOW),
         };
         let events: Vec<AdEvent> = (0..CACHE_EVENTS).map(event).collect();
@@ -105,6 +113,17 @@ mod tests {
         for (count, sum) in seen {
             assert!((count as f64 / expected - 1.0).abs() < 0.1, "{count} of some {expected}");
             assert!((sum as f64 / count as f64 / mean - 1.0).abs() < 0.06, "{sum} for {count}");
+        }
+    }
+
+    #[test]
+    fn campaigns_are_as_many_as_asked_for() {
+        for campaigns in [1, 10_000] {
+            let generator = AdGenerator::of_campaigns(1, campaigns);
+            let mut found: Vec<u64> = generator.cache().iter().map(|event| event.campaign).collect();
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found, (0..campaigns).collect::<Vec<_>>());
         }
     }
 }

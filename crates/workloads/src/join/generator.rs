@@ -49,6 +49,12 @@ impl JoinGenerator {
         JoinGenerator { draws, keys, key_count: rate_per_s.get() }
     }
 
+    /// Returns the stream with another number of join keys.
+    #[must_use]
+    pub fn with_keys(self, key_count: NonZeroU64) -> Self {
+        JoinGenerator { key_count: key_count.get(), ..self }
+    }
+
     /// Returns the number of different join keys.
     pub fn key_count(&self) -> u64 {
         self.key_count
@@ -101,6 +107,13 @@ mod tests {
         assert_ne!(keys(7, Side::Left), keys(7, Side::Right));
         assert_eq!(generator(7, Side::Left).value(5, EventTime::EPOCH).number, 5);
         assert_eq!(generator(7, Side::Left).cache_bytes(), 0);
+    }
+
+    #[test]
+    fn keys_are_as_many_as_asked_for() {
+        let generator = generator(3, Side::Left).with_keys(NonZeroU64::new(7).unwrap());
+        let found = keys(&generator, 1_000).into_iter().collect::<BTreeSet<_>>();
+        assert_eq!((found.len(), generator.key_count()), (7, 7));
     }
 
     /// The streams have as many different keys as promised. The keys are the same in both streams, spread

@@ -58,8 +58,18 @@ impl NetmonGenerator {
     /// Makes the generator and its cache: measurements of round-trip times between machines, which repeat. Equal seeds
     /// give equal measurements.
     pub fn new(seed: u64) -> Self {
+        NetmonGenerator::of_pairs(seed, PAIR_COUNT)
+    }
+
+    /// Makes the generator and its cache for another number of pairs of machines, of which there are as few as have so
+    /// many pairs.
+    ///
+    /// # Panics
+    /// If there is no pair, or if there are more pairs than probes in the cache.
+    pub fn of_pairs(seed: u64, pair_count: usize) -> Self {
+        assert!((1..=CACHE_PROBES).contains(&pair_count), "each of some pairs has a probe in the cache");
         let mut entropy = SeededEntropy::new(seed);
-        let pairs = pairs(&mut entropy);
+        let pairs = pairs(pair_count, &mut entropy);
         let probes: Vec<Probe> = (0..CACHE_PROBES).map(|_| probe(&pairs, &mut entropy)).collect();
         let cache =
             probes.into_boxed_slice().try_into().expect("as many probes as the cache holds were made");
@@ -93,14 +103,17 @@ impl Generate for NetmonGenerator {
     }
 }
 
-/// Returns every pair of machines, with its usual round-trip time.
-fn pairs(entropy: &mut SeededEntropy) -> Vec<Probe> {
-    let machines = 1..=MACHINE_COUNT;
+/// Returns so many pairs of machines, each with its usual round-trip time. With [`PAIR_COUNT`] they are all pairs of
+/// [`MACHINE_COUNT`] machines.
+fn pairs(pair_count: usize, entropy: &mut SeededEntropy) -> Vec<Probe> {
+    let pairs_of = |machines: u32| machines as usize * (machines as usize - 1);
+    let machine_count = (2..).find(|machines| pair_count <= pairs_of(*machines)).unwrap_or(u32::MAX);
+    let machines = 1..=machine_count;
     let pairs = machines.clone().flat_map(|source| machines.clone().map(move |other| (source, other)));
     let different = pairs.filter(|(source, destination)| source != destination);
     let addressed = different
         .map(|(source, destination)| IpPair { source: NETWORK + source, destination: NETWORK + destination });
-    addressed.map(|pair| Probe { pair, rtt: rtt_at(entropy.unit()) }).collect()
+    addressed.take(pair_count).map(|pair| Probe { pair, rtt: rtt_at(entropy.unit()) }).collect()
 }
 
 fn probe(pairs: &[Probe], entropy: &mut SeededEntropy) -> Probe {

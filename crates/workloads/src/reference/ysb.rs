@@ -45,17 +45,39 @@ impl Row for YsbCount {
 /// # Panics
 /// If size and slide are not positive numbers of whole milliseconds.
 pub fn ysb_counts(events: impl Iterator<Item = YsbInput>, windows: impl Into<Windows>) -> Vec<YsbCount> {
+    ysb_counts_of_campaigns(events, windows, CAMPAIGNS)
+}
+
+/// Returns the results of YSB as [`ysb_counts`] does, for another number of campaigns. Each of them has ten
+/// ads.
+///
+/// # Panics
+/// As [`ysb_counts`].
+pub fn ysb_counts_of_campaigns(
+    events: impl Iterator<Item = YsbInput>,
+    windows: impl Into<Windows>,
+    campaigns: u64,
+) -> Vec<YsbCount> {
     let windows = windows.into();
     windows.assert_whole(1_000, "milliseconds");
-    let mut counts: BTreeMap<(i64, u64), u64> = BTreeMap::new();
+    // A list of the campaigns for each window is much faster than a map if there are a million of them.
+    let mut counts: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
     for event in events {
-        let Some(campaign) = campaign_of_view(event.event_type, event.ad_id) else { continue };
+        let Some(campaign) = campaign_of_view(event.event_type, event.ad_id, campaigns) else { continue };
         for start_us in windows.starts(event.event_time_us) {
-            *counts.entry((start_us, campaign)).or_default() += 1;
+            let counted = counts.entry(start_us).or_insert_with(|| vec![0; campaigns as usize]);
+            counted[campaign as usize] += 1;
         }
     }
-    counts.into_iter().map(|((start_us, campaign), count)| row(start_us, campaign, count)).collect()
+    let rows = |(start_us, counted): (i64, Vec<u64>)| {
+        let seen = (0..).zip(counted).filter(|(_, count)| *count > 0);
+        seen.map(move |(campaign, count)| row(start_us, campaign, count))
+    };
+    counts.into_iter().flat_map(rows).collect()
 }
+
+/// Number of campaigns of the benchmark's own data.
+const CAMPAIGNS: u64 = 100;
 
 /// A benchmark run over a generator's events in order, stamped at a steady rate.
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +148,7 @@ fn sums_before(period: &[(u64, u64)], indexes: &[u64]) -> Vec<Vec<u64>> {
     let mut visits: Vec<usize> = (0..indexes.len()).collect();
     visits.sort_by_key(|&n| indexes[n] % length);
     let mut sums = vec![Vec::new(); indexes.len()];
-    let mut counted = vec![0; 100];
+    let mut counted = vec![0; CAMPAIGNS as usize];
     let mut place = 0;
     for n in visits {
         let until = (indexes[n] % length) as usize;
@@ -143,12 +165,13 @@ fn sums_before(period: &[(u64, u64)], indexes: &[u64]) -> Vec<Vec<u64>> {
 }
 
 fn count_views(events: &[(u64, u64)], counted: &mut [u64]) {
-    let campaigns = events.iter().filter_map(|&(event_type, ad_id)| campaign_of_view(event_type, ad_id));
+    let campaigns =
+        events.iter().filter_map(|&(event_type, ad_id)| campaign_of_view(event_type, ad_id, CAMPAIGNS));
     campaigns.for_each(|campaign| counted[campaign as usize] += 1);
 }
 
-fn campaign_of_view(event_type: u64, ad_id: u64) -> Option<u64> {
-    (event_type == 0 && (1..=1_000).contains(&ad_id)).then(|| (ad_id - 1) / 10)
+fn campaign_of_view(event_type: u64, ad_id: u64, campaigns: u64) -> Option<u64> {
+    (event_type == 0 && (1..=10 * campaigns).contains(&ad_id)).then(|| (ad_id - 1) / 10)
 }
 
 fn row(window_start_us: i64, campaign: u64, count: u64) -> YsbCount {

@@ -33,7 +33,7 @@ pub struct YsbEvent {
     pub user_id: u64,
     /// Number that identifies the page, in `1..=PAGE_COUNT`.
     pub page_id: u64,
-    /// Number that identifies the ad, in `1..=AD_COUNT`.
+    /// Number that identifies the ad, in `1..=AD_COUNT` unless a run has another number of campaigns.
     pub ad_id: u64,
     /// Kind of the ad, below `AD_TYPE_COUNT`.
     pub ad_type: u64,
@@ -56,9 +56,12 @@ pub struct AdInfo {
 const _: () = assert!(size_of::<Record<YsbEvent>>() == 56);
 const _: () = assert!(size_of::<Record<AdInfo>>() == 16);
 
-/// Returns the table that the query joins with: `(ad_id, campaign)` for every ad, by rising ad.
-pub fn campaign_of_ad() -> Vec<(u64, u64)> {
-    (1..=AD_COUNT).map(|ad_id| (ad_id, (ad_id - 1) / ADS_PER_CAMPAIGN)).collect()
+/// Returns the table that the query joins with: `(ad_id, campaign)` for every ad of so many campaigns, by
+/// rising ad.
+pub fn campaign_of_ad(campaigns: u64) -> Vec<(u64, u64)> {
+    (1..=campaigns.saturating_mul(ADS_PER_CAMPAIGN))
+        .map(|ad_id| (ad_id, (ad_id - 1) / ADS_PER_CAMPAIGN))
+        .collect()
 }
 
 #[cfg(test)]
@@ -67,7 +70,7 @@ mod tests {
 
     #[test]
     fn every_campaign_has_its_ten_ads_and_no_ad_has_two() {
-        let table = campaign_of_ad();
+        let table = campaign_of_ad(CAMPAIGN_COUNT);
         assert_eq!((table.first(), table.last()), (Some(&(1, 0)), Some(&(1_000, 99))));
         for campaign in 0..CAMPAIGN_COUNT {
             let ads: Vec<u64> = table.iter().filter(|row| row.1 == campaign).map(|row| row.0).collect();

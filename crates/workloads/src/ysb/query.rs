@@ -2,7 +2,7 @@
 
 use thalweg::{Count, Query, Sink, SlidingWindows, Source, Table, WatermarkStrategy, Windowed};
 
-use super::event::{AdInfo, VIEW, YsbEvent, campaign_of_ad};
+use super::event::{AdInfo, CAMPAIGN_COUNT, VIEW, YsbEvent, campaign_of_ad};
 
 /// Adds YSB to `query`: views per campaign and window go to `sink`.
 ///
@@ -18,8 +18,26 @@ pub fn views_per_campaign<S, K>(
     S: Source<Item = YsbEvent> + 'static,
     K: Sink<Windowed<u64, u64>> + 'static,
 {
+    views_of_campaigns(query, splits, strategy, windows, CAMPAIGN_COUNT, sink);
+}
+
+/// Adds YSB to `query`, as [`views_per_campaign`] does, with another number of campaigns.
+///
+/// # Panics
+/// Never: the table of ads has unique keys.
+pub fn views_of_campaigns<S, K>(
+    query: &Query,
+    splits: impl IntoIterator<Item = S>,
+    strategy: WatermarkStrategy,
+    windows: impl Into<SlidingWindows>,
+    campaigns: u64,
+    sink: K,
+) where
+    S: Source<Item = YsbEvent> + 'static,
+    K: Sink<Windowed<u64, u64>> + 'static,
+{
     let windows = windows.into();
-    let campaigns = Table::new(campaign_of_ad()).expect("every ad belongs to one campaign");
+    let campaigns = Table::new(campaign_of_ad(campaigns)).expect("every ad belongs to one campaign");
     query
         .splits("source", splits, strategy)
         .filter(|event| event.event_type == VIEW)

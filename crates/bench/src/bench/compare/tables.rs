@@ -16,6 +16,7 @@ pub fn figures(runs: &[Run]) -> String {
     let mut text = format!("{FIGURES}\n");
     for Run { label, at, repetition, figures, .. } in runs {
         let of = |latency: Option<Latency>, figure: fn(&Latency) -> f64| number(latency.as_ref().map(figure));
+        let p999 = |latency: Option<Latency>| number(latency.and_then(|latency| latency.p999));
         let (latency, delay) = (figures.latency_us, figures.output_delay_us);
         let inside = figures.processing_latency_us;
         let row = [
@@ -36,11 +37,11 @@ pub fn figures(runs: &[Run]) -> String {
             of(latency, |latency| latency.mean),
             of(latency, |latency| latency.p50),
             of(latency, |latency| latency.p99),
-            of(latency, |latency| latency.p999),
+            p999(latency),
             of(inside, |latency| latency.mean),
             of(inside, |latency| latency.p50),
             of(inside, |latency| latency.p99),
-            of(inside, |latency| latency.p999),
+            p999(inside),
             number(figures.waiting_outside_us),
             of(delay, |delay| delay.mean),
             of(delay, |delay| delay.p99),

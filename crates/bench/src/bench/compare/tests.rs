@@ -25,8 +25,9 @@ fn run(label: &str, at: Option<f64>, throughput_per_s: f64) -> Run {
         stdev: 9.0,
         p50: 800.0,
         p90: 900.0,
+        p95: 950.0,
         p99: 1_500.0,
-        p999: 2e3,
+        p999: Some(2e3),
         max: 3e3,
         count: 9,
     };
@@ -128,7 +129,8 @@ fn along_an_axis_figures_are_drawn_against_it() {
 /// Returns what was overdue in a run whose latencies are all different.
 fn overdue() -> OverdueFigures {
     let of = |p50: f64, p99: f64| {
-        Some(latency::Latency { mean: 0.0, stdev: 0.0, p50, p90: 0.0, p99, p999: 0.0, max: 0.0, count: 9 })
+        let [p90, p95, max] = [0.0; 3];
+        Some(latency::Latency { mean: 0.0, stdev: 0.0, p50, p90, p95, p99, p999: None, max, count: 9 })
     };
     OverdueFigures {
         results: Some(6),

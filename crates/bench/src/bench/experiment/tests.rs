@@ -121,8 +121,8 @@ fn complete(experiment: Experiment) -> Comparison {
 
 fn figures(experiment: Experiment, seconds: f64) -> Figures {
     let args = BenchArgs::parsed("ysb");
-    let latency =
-        Latency { mean: 1e3, stdev: 0.0, p50: 1e3, p90: 1e3, p99: 1e3, p999: 1e3, max: 1e3, count: 9 };
+    let [mean, p50, p90, p95, p99, max] = [1e3; 6];
+    let latency = Latency { mean, stdev: 0.0, p50, p90, p95, p99, p999: None, max, count: 9 };
     let overdue = OverdueFigures {
         results: Some(0),
         markers: Some(0),

@@ -7,6 +7,7 @@ use thalweg::{Engine, EventTime, Generate, Graph, Query, Record, Windowed};
 use thalweg_cli::failure;
 use thalweg_cli::interrupt::Interrupt;
 use thalweg_connectors::RowWriter;
+use thalweg_workloads::ipq::ad::CAMPAIGN_COUNT;
 use thalweg_workloads::ipq::{AdEvent, AdGenerator, query};
 use thalweg_workloads::reference::ipq::{RevenueDrain, RevenueRow, Revenues};
 
@@ -26,7 +27,8 @@ const ONE_BY_ONE_MAX: u64 = 100_000_000;
 /// Runs the queries of IPQ1 or IPQ2 on an engine.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
-    let generator = Arc::new(AdGenerator::new(args.seed));
+    let campaigns = args.keys.unwrap_or(CAMPAIGN_COUNT);
+    let generator = Arc::new(AdGenerator::of_campaigns(args.seed, campaigns));
     let (name, names) = (args.workload().facts().name, args.query_names());
     let part = part(name, args, &engine, &generator, &names, Offered::of_queries(args))?;
     part.run(args, &engine, interrupt)

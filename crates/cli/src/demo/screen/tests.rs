@@ -7,7 +7,17 @@ use super::*;
 const NOW: EventTime = EventTime::from_secs(1_000_000_000);
 
 fn latency(p50_ns: u64, p99_ns: u64) -> LatencySummary {
-    LatencySummary { count: 1, mean_ns: 0.0, stdev_ns: 0.0, p50_ns, p90_ns: 0, p99_ns, p999_ns: 0, max_ns: 0 }
+    LatencySummary {
+        count: 1,
+        mean_ns: 0.0,
+        stdev_ns: 0.0,
+        p50_ns,
+        p90_ns: 0,
+        p95_ns: 0,
+        p99_ns,
+        p999_ns: 0,
+        max_ns: 0,
+    }
 }
 
 /// Returns a frame with one query in full flow, and one that has only just begun.

@@ -54,13 +54,13 @@ fn the_end_of_time_is_the_last_instant() {
     assert_eq!(drained(1, i64::MAX - 5).at(6), EventTime::MAX);
 }
 
-/// At rates above 10,000 records/s, the first record at or after every 50 ms is followed by a latency marker.
+/// At rates above 10,000 records/s, the first record at or after every millisecond is followed by a latency marker.
 /// The expected records are found by counting.
 #[test]
-fn markers_stand_behind_the_first_record_of_every_50_ms() {
+fn markers_stand_behind_the_first_record_of_every_millisecond() {
     for rate in [10_001, 12_345, 20_000, 999_983] {
         let send_times = SendTimes::new(rate, ProcessingTime::ZERO);
-        let tick = |index| send_times.intended(index).as_nanos() / 50_000_000;
+        let tick = |index| send_times.intended(index).as_nanos() / 1_000_000;
         let is_marked = |index: u64| index > 0 && tick(index - 1) < tick(index);
         let mut next_marked = u64::MAX;
         for index in (0..rate / 4).rev() {
@@ -71,7 +71,7 @@ fn markers_stand_behind_the_first_record_of_every_50_ms() {
                 assert_eq!(send_times.marked_index(index), next_marked, "{rate}/s, from {index}");
             }
         }
-        assert_eq!(send_times.marked_index(0), rate.div_ceil(20));
+        assert_eq!(send_times.marked_index(0), rate.div_ceil(1_000));
     }
 }
 

@@ -85,6 +85,31 @@ fn rows_have_the_pace_that_is_asked_for() {
     assert_eq!(times[..], [1, 2, 3, 4].map(|millis| 1_436_918_400_000 + millis));
 }
 
+/// At a rate the first row of each millisecond has a latency marker, with the time at which the row was due,
+/// however late the source is polled. Without a rate there are none.
+#[test]
+fn rows_at_a_rate_have_latency_markers() {
+    let markers = |options: &str, polls_ms: &[u64]| {
+        let table = table("ad_id BIGINT", options);
+        let mut source = bind_source(&table, &[0], &World::default()).expect("a source").remove(0);
+        let mut found = Vec::new();
+        for millis in polls_ms {
+            source.poll(ProcessingTime::from_nanos(millis * 1_000_000), 4_096).expect("rows");
+            found.extend(std::iter::from_fn(|| source.next_marker()).map(|due| due.as_nanos() / 1_000));
+        }
+        found
+    };
+    let check = |rate: &str, polls_ms: &[u64], expected_us: &[u64]| {
+        let options = format!(", 'rows-per-second' = '{rate}'");
+        assert_eq!(markers(&options, polls_ms), expected_us, "{rate} {polls_ms:?}");
+    };
+    check("10000", &[100, 101, 103], &[101_000, 102_000, 103_000]);
+    check("10000", &[100, 103], &[101_000, 102_000, 103_000]);
+    check("400", &[100, 103, 110], &[102_500, 105_000, 107_500, 110_000]);
+    check("2500", &[100, 104], &[101_200, 102_000, 103_200, 104_000]);
+    assert_eq!(markers("", &[100, 200]), [] as [u64; 0]);
+}
+
 #[test]
 fn what_is_wrong_is_told_before_anything_runs() {
     let wrong = |columns: &str, options: &str, words: &str| {

@@ -1,6 +1,6 @@
 //! Generated probes are repeatable, and distributed as the recorded ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 
@@ -63,4 +63,16 @@ fn round_trip_times_differ_by_pair() {
     }
     near(within / total, 0.46, 0.02);
     near(total / all.len() as f64, 1.1, 0.1);
+}
+
+/// A chosen number of pairs is the number that occurs, down to one.
+#[test]
+fn pairs_are_as_many_as_asked_for() {
+    for count in [1, 2, 3, 7, 10_000, 100_000] {
+        let generator = NetmonGenerator::of_pairs(3, count);
+        let found: BTreeSet<IpPair> = generator.cache().iter().map(|probe| probe.pair).collect();
+        assert!(found.len() <= count && count - found.len() <= count / 1_000, "{} of {count}", found.len());
+        assert!(found.iter().all(|pair| pair.source != pair.destination));
+    }
+    assert!(NetmonGenerator::of_pairs(7, PAIR_COUNT).cache() == NetmonGenerator::new(7).cache());
 }

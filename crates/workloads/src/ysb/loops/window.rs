@@ -19,7 +19,7 @@ const _: () = assert!(AD_COUNT <= 1_024 && CAMPAIGN_COUNT <= 128);
 
 /// Returns the table of campaigns with which the loops join.
 pub(super) fn campaigns() -> Campaigns {
-    event::campaign_of_ad().into_iter().collect()
+    event::campaign_of_ad(CAMPAIGN_COUNT).into_iter().collect()
 }
 
 /// The window that is being counted, and the results of earlier windows.
