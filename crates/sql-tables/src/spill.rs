@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! DIR                         the setting 'thalweg.state.spill-dir'
-//! +-- thalweg-state-WORD      one directory for each run
+//! +-- .thalweg-state-WORD     one directory for each run
 //!     +-- lock                locked for as long as the run lives
 //!     +-- 0.rows, 1.rows, ..  blocks of rows, each with a checksum (`spill/file.rs`)
 //! ```
@@ -40,8 +40,8 @@ pub use file::{SpillFile, SpillReader, SpillWriter};
 /// runs queries usually has free.
 pub const SPILL_BYTES_DEFAULT: u64 = 10 << 30;
 
-/// Beginning of the names of directories of runs.
-const DIRECTORY_PREFIX: &str = "thalweg-state-";
+/// Beginning of the names of directories of runs. Tables over a directory pass over names that begin with a dot.
+const DIRECTORY_PREFIX: &str = ".thalweg-state-";
 
 /// Name of the file that a run keeps locked.
 const LOCK: &str = "lock";

@@ -223,25 +223,25 @@ fn leftovers_are_removed_and_living_runs_stay() {
     let kept = written(&living, &[rows(0, 9)]);
     let own = folder.names();
     for (name, file) in [
-        ("thalweg-state-00000000000000aa", "lock"),
-        ("thalweg-state-00000000000000aa", "0.rows"),
-        ("thalweg-state-00000000000000ab", "12.rows"),
-        ("thalweg-state-00000000000000ac", "notes.txt"),
-        ("thalweg-state-00000000000000ad", "lock"),
-        ("thalweg-state-of-mine", "0.rows"),
+        (".thalweg-state-00000000000000aa", "lock"),
+        (".thalweg-state-00000000000000aa", "0.rows"),
+        (".thalweg-state-00000000000000ab", "12.rows"),
+        (".thalweg-state-00000000000000ac", "notes.txt"),
+        (".thalweg-state-00000000000000ad", "lock"),
+        (".thalweg-state-of-mine", "0.rows"),
         ("others", "0.rows"),
     ] {
         fs::create_dir_all(folder.0.join(name)).unwrap();
         fs::write(folder.0.join(name).join(file), "left by a run that was killed").unwrap();
     }
-    fs::create_dir(folder.0.join("thalweg-state-00000000000000ae")).unwrap();
+    fs::create_dir(folder.0.join(".thalweg-state-00000000000000ae")).unwrap();
     let next = folder.seeded(1 << 20, 2);
     next.open().unwrap();
     next.open().unwrap();
-    let mut expected = [&own[0], "others", "thalweg-state-00000000000000ac", "thalweg-state-of-mine"]
+    let mut expected = [&own[0], "others", ".thalweg-state-00000000000000ac", ".thalweg-state-of-mine"]
         .map(str::to_owned)
         .to_vec();
-    let made = folder.names().into_iter().find(|name| name.len() == 30 && !expected.contains(name)).unwrap();
+    let made = folder.names().into_iter().find(|name| name.len() == 31 && !expected.contains(name)).unwrap();
     expected.push(made.clone());
     expected.sort();
     assert_eq!(folder.names(), expected);
