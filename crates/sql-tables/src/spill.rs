@@ -116,11 +116,6 @@ impl Spill {
         self.0.directory().map(|_| ())
     }
 
-    /// Returns the directory below which the run has its own.
-    pub fn parent(&self) -> &Path {
-        &self.0.parent
-    }
-
     /// Returns numbers about the files of the run so far.
     pub fn totals(&self) -> SpillTotals {
         *self.0.totals()
@@ -256,7 +251,7 @@ fn is_file_name(path: &Path) -> bool {
 /// Returns the error of a query whose state on disk the file system refuses.
 fn failed(fate: &str, path: &Path, error: &io::Error) -> EvaluationError {
     let advice = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+        io::ErrorKind::StorageFull => {
             "free space there, or name a directory on another disk by 'thalweg.state.spill-dir'"
         }
         _ => "name a directory that can be written by 'thalweg.state.spill-dir', or raise the memory budget",

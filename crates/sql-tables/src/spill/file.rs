@@ -103,11 +103,6 @@ impl SpillWriter {
         Ok(())
     }
 
-    /// Returns the number of rows that were written.
-    pub fn rows(&self) -> u64 {
-        self.rows
-    }
-
     /// Ends the file. From now on it does not change.
     ///
     /// # Errors
@@ -235,11 +230,6 @@ impl SpillReader {
         self.rows += rows.num_rows() as u64;
         self.file.held.run.totals().rows_read += rows.num_rows() as u64;
         Ok(Some(rows))
-    }
-
-    /// Returns the number of rows in the file.
-    pub fn file_rows(&self) -> u64 {
-        self.file.rows
     }
 
     fn fill(&mut self, bytes: &mut [u8]) -> Outcome<()> {
