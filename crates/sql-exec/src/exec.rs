@@ -32,6 +32,7 @@ pub mod session;
 mod short_bytes;
 pub mod sort;
 pub mod sorted_over;
+pub mod spilling;
 pub mod top_n;
 pub mod unnest;
 pub mod window;

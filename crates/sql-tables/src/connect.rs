@@ -91,6 +91,7 @@ use thalweg_sql_functions::user::Watch;
 
 use crate::error::{Code, Place, SqlError};
 use crate::scan::rows::RowSource;
+use crate::spill::{Spill, Spilling};
 use crate::table::Table;
 
 /// A sink that writes the rows of a query to a table, as the table's connector does.
@@ -183,6 +184,11 @@ pub struct World {
     pub names: Arc<Mutex<dyn Entropy>>,
     /// How the work of reading a table is divided among tasks.
     pub division: Division,
+    /// State on disk for the operators of the job; `None` if all state is in memory.
+    pub spilling: Option<Spilling>,
+    /// Bytes of memory that the state of each copy of an operator may fill before it goes to disk, if it may; `None` if
+    /// they follow from the memory budget.
+    pub state_share_bytes: Option<usize>,
 }
 
 /// How the work of reading a table is divided among tasks. No result depends on it.
@@ -265,11 +271,21 @@ impl Default for World {
             watch: None,
             names: Arc::new(Mutex::new(SystemEntropy::default())),
             division: Division::default(),
+            spilling: None,
+            state_share_bytes: None,
         }
     }
 }
 
 impl World {
+    /// Creates the state on disk of a job whose operators have `copies` copies that may put their state there: below the
+    /// directory `parent`, with at most `limit_bytes` bytes.
+    pub fn spilling(&self, parent: &Path, limit_bytes: u64, copies: usize) -> Spilling {
+        let (files, names) = (Arc::clone(&self.files), Arc::clone(&self.names));
+        let spill = Spill::new(files, self.base.join(parent), limit_bytes, names);
+        Spilling { spill, copies, share_bytes: self.state_share_bytes }
+    }
+
     /// Returns the path that an option names: without a leading `file:`, and resolved from the base
     /// directory.
     fn path(&self, written: &str) -> PathBuf {

@@ -12,6 +12,7 @@
 //!    standard streams.
 //! 5. [`scan`] and [`deliver`]: a table as a source and as a sink; [`panics`], of `thalweg-sql-functions`: panics of
 //!    libraries as errors.
+//! 6. [`spill`]: state on disk, as files of rows.
 //!
 //! Nothing here reads SQL or knows plans and operators: expressions of tables come typed and bound.
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@ pub mod deliver;
 pub mod error;
 pub mod scan;
 pub mod secrets;
+pub mod spill;
 pub mod table;
 
 pub use thalweg_sql_functions::panics;

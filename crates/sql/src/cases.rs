@@ -52,6 +52,7 @@ use thalweg_sql_tables::connect::memory::{Collect, Collected};
 use thalweg_sql_tables::connect::{World, gives_changes};
 use thalweg_sql_tables::deliver::{TableSink, Tally};
 use thalweg_sql_tables::error::SqlError;
+use thalweg_sql_tables::spill::SPILL_BYTES_DEFAULT;
 use thalweg_sql_tables::table::{Table, TableColumnKind};
 
 use crate::catalog::Entry;
@@ -146,11 +147,13 @@ pub struct Manner {
     pub seed: u64,
     /// Name of the scheduling policy that picks the next task; `None` for the engine's default.
     pub policy: Option<&'static str>,
+    /// Whether state that may go to disk does so as soon as an operator has the rows of one batch in memory.
+    pub spills: bool,
 }
 
 impl Default for Manner {
     fn default() -> Self {
-        Manner { workers: 1, batch_rows: 4_096, seed: 0, policy: None }
+        Manner { workers: 1, batch_rows: 4_096, seed: 0, policy: None, spills: false }
     }
 }
 
@@ -366,8 +369,11 @@ impl Cases {
         let clock = Arc::new(VirtualClock::starting_at(BEGIN));
         let mut session = self.session(settings, &clock)?;
         let (given, given_kinds) = self.given(&session, manner)?;
-        let world =
-            World { seed: manner.seed, hash_seed: manner.seed, given, given_kinds, ..World::default() };
+        let state_share_bytes = manner.spills.then_some(1);
+        let world = World { given, given_kinds, state_share_bytes, ..World::default() };
+        let directory = std::env::temp_dir().join("thalweg-cases");
+        let spilling = manner.spills.then(|| world.spilling(&directory, SPILL_BYTES_DEFAULT, 1));
+        let world = World { seed: manner.seed, hash_seed: manner.seed, spilling, ..world };
         let actions = match session.read(query) {
             Ok(actions) => actions,
             Err(error) => {

@@ -12,6 +12,7 @@ use thalweg::{EdgeLimits, Query};
 use thalweg_connectors::SinkError;
 use thalweg_model::{Clock, Fault};
 use thalweg_sql_exec::exec::run::{Assembly, Ending, has_limit};
+pub use thalweg_sql_exec::exec::spilling::copies_that_spill;
 use thalweg_sql_exec::plan::{Column, JoinMethod, Node, Plan, WindowSpec};
 use thalweg_sql_formats::{Encoder, Format, FormatColumn, FormatError, RowKind};
 use thalweg_sql_functions::functions::Context;
@@ -23,6 +24,7 @@ use thalweg_sql_tables::connect::job_end::JobEnd;
 use thalweg_sql_tables::connect::{self, Division, Output, RowSink, World, bind_sink};
 use thalweg_sql_tables::deliver::{TableSink, Tally};
 use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::spill::Spill;
 use thalweg_sql_tables::table::TableColumnKind;
 
 use crate::bind::changelog::{self, Accepts, Changes, changes};
@@ -68,6 +70,8 @@ pub struct Assembled {
     pub tally: Tally,
     /// Tells whether and how the job has ended.
     pub end: JobEnd,
+    /// State on disk of the operators of the job, if they may put state there.
+    pub spill: Option<Spill>,
 }
 
 /// Checks the tables of a job: their options, that they can be read or written, and that each sink accepts
@@ -121,7 +125,10 @@ pub fn assemble(
     let depends = job.parts.iter().any(|part| depends_on_its_reader(&part.plan));
     let division = if depends { Division::default() } else { rooted.division };
     let division = Division { readers: readers_of(job, rooted.division.workers), ..division };
-    let world = &World { end, watch: Some(watch), division, ..rooted };
+    let copies = job.parts.iter().map(|part| copies_that_spill(&part.plan, rooted.division.workers)).sum();
+    let directory = job.settings.spill_dir.as_ref().filter(|_| copies > 0);
+    let spilling = directory.map(|path| rooted.spilling(path, job.settings.spill_bytes, copies));
+    let world = &World { end, watch: Some(watch), division, spilling, ..rooted };
     let context = Context { zone: job.settings.zone, clock: Arc::clone(clock) };
     let mut query = Query::new(job.name.clone());
     if let Some(target) = job.settings.latency_target {
@@ -151,7 +158,8 @@ pub fn assemble(
         plans.push((&part.plan, Ending { name, sink }));
     }
     Assembly::assemble(&query, &context, world, &tally, job.settings.timing(), plans)?;
-    Ok(Assembled { query, tally, end: world.end.clone() })
+    let spill = world.spilling.as_ref().map(|spilling| spilling.spill.clone());
+    Ok(Assembled { query, tally, end: world.end.clone(), spill })
 }
 
 /// Returns whether an operator of a plan has another rule if one reader gives all of its rows: OVER and sessions take late

@@ -25,7 +25,9 @@ use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::connect::check_source;
+use thalweg_sql_tables::connect::options::parse_bytes;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
+use thalweg_sql_tables::spill::SPILL_BYTES_DEFAULT;
 use thalweg_sql_tables::table::{Table, TableColumn};
 
 use crate::bind::portable::OnlyHere;
@@ -142,6 +144,11 @@ pub struct Settings {
     /// Directories whose files tables may read and write: the setting `thalweg.file-roots`. `None` if all
     /// files are allowed.
     pub file_roots: Option<Vec<PathBuf>>,
+    /// Directory for state that does not fit into memory: the setting `thalweg.state.spill-dir`. `None` keeps all state in
+    /// memory.
+    pub spill_dir: Option<PathBuf>,
+    /// Greatest number of bytes of the state of a job in that directory: the setting `thalweg.state.spill-size`.
+    pub spill_bytes: u64,
 }
 
 /// Whether the answers of a job come out while its input comes, or at the end of the input.
@@ -173,7 +180,7 @@ impl RuntimeMode {
 
 /// Setting keys that have a meaning in this crate. Other keys of Flink are ignored silently, as Flink ignores
 /// the keys that begin with `thalweg`.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 14] = [
     "execution.runtime-mode",
     "table.local-time-zone",
     "table.exec.state.ttl",
@@ -186,6 +193,8 @@ const KEYS: [&str; 12] = [
     "thalweg.workers",
     "thalweg.latency-target",
     "thalweg.file-roots",
+    "thalweg.state.spill-dir",
+    "thalweg.state.spill-size",
 ];
 
 impl Session {
@@ -578,6 +587,16 @@ impl Settings {
             workers,
             latency_target,
             file_roots: get("thalweg.file-roots").map(file_roots).transpose()?,
+            spill_dir: match get("thalweg.state.spill-dir") {
+                Some("") => return Err(wrong("thalweg.state.spill-dir", "", "a directory")),
+                directory => directory.map(PathBuf::from),
+            },
+            spill_bytes: match get("thalweg.state.spill-size") {
+                None => SPILL_BYTES_DEFAULT,
+                Some(text) => parse_bytes(text).filter(|bytes| *bytes > 0).ok_or_else(|| {
+                    wrong("thalweg.state.spill-size", text, "a size above 0 such as '10 gb' or '512 mb'")
+                })?,
+            },
         })
     }
 }

@@ -185,6 +185,11 @@ impl Files for Injected {
         RealFiles.make_directories(path)
     }
 
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        self.call(Call::Remove)?;
+        RealFiles.remove_directory(path)
+    }
+
     fn is_held(&self, path: &Path) -> io::Result<bool> {
         self.call(Call::Look)?;
         RealFiles.is_held(path)

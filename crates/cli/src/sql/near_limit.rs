@@ -1,5 +1,7 @@
 //! The warning that state has nearly filled the memory budget: once in a run, with the operator that holds the most.
 //!
+//! State of some operators may go to disk instead, and then a note at the end of the job says how much did.
+//!
 //! A query beyond the budget fails with `STATE_LIMIT`. The warning comes before that, while the run can still be
 //! watched, stopped or given more memory. State that doubles at once may pass the mark and the budget in one step; then
 //! the failure itself names the operator.
@@ -8,6 +10,9 @@ use std::collections::BTreeMap;
 
 use thalweg::QueryMetrics;
 use thalweg_memory::Budget;
+use thalweg_sql::job::copies_that_spill;
+use thalweg_sql::session::Job;
+use thalweg_sql::spill::SpillTotals;
 
 /// Share of the memory budget in use, in percent, from which the warning is given.
 pub const NEAR_PERCENT: usize = 80;
@@ -24,6 +29,26 @@ pub struct Largest {
     pub operator: String,
     /// Bytes of state in all copies of the operator.
     pub bytes: u64,
+}
+
+/// Returns advice on a job that has failed for want of memory, though its state could go to disk.
+pub fn help(job: &Job, code: &str) -> Option<&'static str> {
+    let may_spill = job.parts.iter().any(|part| copies_that_spill(&part.plan, 1) > 0);
+    (code == "STATE_LIMIT" && job.settings.spill_dir.is_none() && may_spill).then_some(
+        "SET 'thalweg.state.spill-dir' = '/a/directory' lets the state of GROUP BY and ORDER BY over input that ends go to disk",
+    )
+}
+
+/// Returns a note on state that went to disk; `None` if none did.
+pub fn on_disk(totals: SpillTotals) -> Option<String> {
+    const MIB: f64 = (1 << 20) as f64;
+    let SpillTotals { files, rows_written, bytes_written, .. } = totals;
+    let mib = bytes_written as f64 / MIB;
+    (rows_written > 0).then(|| {
+        format!(
+            "state did not fit into memory: {rows_written} rows in {files} files, {mib:.1} MiB, went to disk"
+        )
+    })
 }
 
 /// Returns whether so much of a budget is in use that the warning is due.

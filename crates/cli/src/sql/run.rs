@@ -40,6 +40,7 @@ use thalweg_sql::error::{Code, SqlError};
 use thalweg_sql::job::{self, Assembled, batch_edges};
 use thalweg_sql::plan::{Column, JoinMethod, Node, Plan};
 use thalweg_sql::session::{Action, Job};
+use thalweg_sql::spill::Spill;
 
 use super::near_limit;
 use super::script::{Script, ScriptArgs, for_each_table};
@@ -109,6 +110,8 @@ struct Running<'a> {
     job: &'a Job,
     tally: Tally,
     end: JobEnd,
+    /// State of the job on disk, if it may put state there.
+    spill: Option<Spill>,
     /// Whether the job was asked to end.
     is_asked: bool,
 }
@@ -218,7 +221,8 @@ pub fn run_until_end(
     Ok(sums)
 }
 
-/// Assembles and plans all jobs before any of them runs, so that a failure to open a table is reported first.
+/// Assembles and plans all jobs before any of them runs, so that a failure to open a table, or a directory for state, is
+/// reported first.
 fn prepare(
     shape: Shape,
     script: &Script,
@@ -230,7 +234,13 @@ fn prepare(
     let assembled = assemble(shape, script, jobs, World { division, ..world })?;
     let planned = jobs.iter().zip(assembled);
     planned
-        .map(|(job, assembled)| plan(assembled, engine).map_err(|error| too_large(script, job, &error)))
+        .map(|(job, assembled)| {
+            if let Some(spill) = &assembled.spill {
+                let opened = spill.open();
+                opened.map_err(|error| anyhow!("{}: {}: {}", error.code, job.name, error.message))?;
+            }
+            plan(assembled, engine).map_err(|error| too_large(script, job, &error))
+        })
         .collect()
 }
 
@@ -241,9 +251,9 @@ fn start<'a>(
     engine: &Engine,
 ) -> Result<Vec<Running<'a>>> {
     let mut running = Vec::new();
-    for (job, Planned { graph, tally, end }) in jobs.iter().zip(planned) {
+    for (job, Planned { graph, tally, end, spill }) in jobs.iter().zip(planned) {
         let handle = engine.submit(graph).map_err(|error| too_large(script, job, &error))?;
-        running.push(Running { handle, job, tally, end, is_asked: false });
+        running.push(Running { handle, job, tally, end, spill, is_asked: false });
     }
     Ok(running)
 }
@@ -252,6 +262,7 @@ struct Planned {
     graph: Graph,
     tally: Tally,
     end: JobEnd,
+    spill: Option<Spill>,
 }
 
 /// Settings of the engine that the command line asks for.
@@ -380,7 +391,8 @@ fn too_large(script: &Script, job: &Job, error: &PlanError) -> anyhow::Error {
 }
 
 fn plan(job: Assembled, engine: &Engine) -> Result<Planned, PlanError> {
-    Ok(Planned { graph: job.query.plan(layout(engine.workers()))?, tally: job.tally, end: job.end })
+    let Assembled { query, tally, end, spill } = job;
+    Ok(Planned { graph: query.plan(layout(engine.workers()))?, tally, end, spill })
 }
 
 /// Returns how a job is divided into tasks for a given number of workers.
@@ -541,14 +553,14 @@ impl Watch<'_> {
     }
 
     /// Reports how a job has ended, and returns what this means for the exit code.
-    fn tell(&self, Running { handle, job, tally, end, is_asked }: Running<'_>) -> End {
+    fn tell(&self, Running { handle, job, tally, end, spill, is_asked }: Running<'_>) -> End {
         let (metrics, bad) = (handle.metrics(), handle.progress().bad);
         let (is_stopped_early, is_published) = match handle.wait() {
             Ok(_) => (!end.is_complete(), true),
             Err(QueryError::Cancelled) if is_asked => (true, false),
             Err(error) if self.gone.is_all(job, error.code()) => return End::ReaderGone,
             Err(error) => {
-                self.told.failed(&job.name, &error);
+                self.told.failed(&job.name, &error, near_limit::help(job, error.code()));
                 return End::Failed;
             }
         };
@@ -564,6 +576,9 @@ impl Watch<'_> {
             stopped_early: is_stopped_early,
             seconds: self.started.elapsed().as_secs_f64(),
         };
+        if let Some(text) = spill.and_then(|spill| near_limit::on_disk(spill.totals())) {
+            self.told.note(&format!("{}: {text}", job.name));
+        }
         self.told.ended(&ended.text(), &ended);
         if is_stopped_early { End::StoppedEarly } else { End::Complete }
     }

@@ -111,13 +111,18 @@ impl Told {
         }
     }
 
-    /// Prints the error that has ended a job of the run.
-    pub fn failed(&self, job: &str, error: &QueryError) {
+    /// Prints the error that has ended a job of the run, with advice.
+    pub fn failed(&self, job: &str, error: &QueryError, help: Option<&str>) {
         self.clear();
         match self.shape {
-            Shape::Text => console::error(&format!("{job}: {:#}", failure::of_query(error))),
+            Shape::Text => {
+                let help = help.map(|help| format!("\nhelp: {help}")).unwrap_or_default();
+                console::error(&format!("{job}: {:#}{help}", failure::of_query(error)));
+            }
             Shape::Json => {
-                WrongObject { job: Some(job), code: Some(error.code()), ..WrongObject::new(error) }.tell();
+                let help = help.map(Cow::Borrowed);
+                WrongObject { job: Some(job), code: Some(error.code()), help, ..WrongObject::new(error) }
+                    .tell();
             }
         }
     }

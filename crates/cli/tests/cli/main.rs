@@ -11,6 +11,7 @@ mod hand_over;
 mod help;
 mod kills;
 mod plans;
+mod spilling;
 mod sql;
 mod steer;
 mod stopping;

@@ -271,3 +271,25 @@ fn three_hundred_groups() {
 fn two_hundred_groups() {
     check("groups_200_256", 256, &groups_sql(200), MEMORY);
 }
+
+/// Returns a query over rows that do not fit into 64 MiB, whose state may go to disk.
+fn on_disk(query: &str, columns: &str) -> String {
+    format!(
+        "SET 'execution.runtime-mode' = 'batch';\nSET 'thalweg.state.spill-dir' = 'state';\n{}{}INSERT INTO out {query};",
+        datagen("t", 3_000_000, "n BIGINT, s STRING", &format!("{SEQUENCE}, 'fields.s.length' = '20'")),
+        blackhole(columns)
+    )
+}
+
+#[test]
+fn groups_on_disk() {
+    check("groups_on_disk", 64, &on_disk("SELECT n, COUNT(*) FROM t GROUP BY n", "n BIGINT, c BIGINT"), &[]);
+    let sql =
+        on_disk("SELECT s, COUNT(DISTINCT n), MAX(s) FROM t GROUP BY s", "s STRING, c BIGINT, m STRING");
+    check("groups_of_text_on_disk", 64, &sql, &[]);
+}
+
+#[test]
+fn sorted_rows_on_disk() {
+    check("sorted_on_disk", 64, &on_disk("SELECT s, n FROM t ORDER BY s", "s STRING, n BIGINT"), &[]);
+}

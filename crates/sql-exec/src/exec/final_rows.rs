@@ -2,7 +2,8 @@
 //!
 //! Input      batches of rows, or of changes
 //! Output     rows that are never changed, in the requested order
-//! State      the rows that are there so far; if rows are only added, at most as many as LIMIT and OFFSET ask for
+//! State      the rows that are there so far; if rows are only added, at most as many as LIMIT and OFFSET ask for. State
+//!            beyond its share of memory goes to disk, if it may (`final_rows/runs.rs`)
 //! Emits      at the end of the input
 //! Late       ignores event time
 //! Watermark  held back until the last one, since rows of any event time come out at the end
@@ -20,11 +21,13 @@ use std::collections::BTreeMap;
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, Rows, SortField};
 use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
+use thalweg_sql_tables::spill::Spilling;
 
 use super::accounts::{Accounts, accounted};
 use super::calc::schema_of;
@@ -32,10 +35,12 @@ use super::operator::{BatchOperator, Outcome};
 use crate::plan::{Column, SortKey};
 
 mod appended;
+mod runs;
 #[cfg(test)]
 mod tests;
 
 use appended::Appended;
+use runs::DiskRuns;
 
 /// Operator that emits the rows that are left when its input has ended.
 pub struct FinalRows {
@@ -60,6 +65,8 @@ pub struct FinalRows {
     /// Whether the input has ended, so that rows are emitted.
     has_ended: bool,
     bytes: usize,
+    /// Sorted runs of rows on disk, if rows may go there.
+    disk: Option<DiskRuns>,
     accounts: Accounts,
 }
 
@@ -94,8 +101,72 @@ impl FinalRows {
             fetch,
             has_ended: false,
             bytes: 0,
+            disk: None,
             accounts: Accounts::default(),
         })
+    }
+
+    /// Returns the operator with room on disk for rows that have none in memory.
+    #[must_use]
+    pub fn spilling(self, spilling: Option<Spilling>) -> Self {
+        FinalRows { disk: spilling.map(DiskRuns::new), ..self }
+    }
+
+    /// Returns whether rows are on disk.
+    fn is_on_disk(&self) -> bool {
+        self.disk.as_ref().is_some_and(DiskRuns::has_rows)
+    }
+
+    /// Writes the rows in memory to disk, if those of a batch have no room beside them. `row_bytes` are the bytes of the batch's
+    /// comparable rows.
+    fn make_room(&mut self, rows: usize, row_bytes: usize) -> Outcome<()> {
+        let Some(disk) = &self.disk else { return Ok(()) };
+        let held_bytes = self.held_bytes();
+        let growth_bytes = match &self.appended {
+            Some(appended) => appended.growth_bytes(rows, row_bytes),
+            None => row_bytes + rows * entry_bytes(&[0]),
+        };
+        if disk.has_room(held_bytes, growth_bytes, &self.accounts.allowance) {
+            Ok(())
+        } else {
+            self.write_run()
+        }
+    }
+
+    /// Writes the rows in memory to disk as a sorted run.
+    fn write_run(&mut self) -> Outcome<()> {
+        let Some(disk) = &mut self.disk else { return Ok(()) };
+        let allowance = &self.accounts.allowance;
+        if let Some(appended) = self.appended.as_mut().filter(|appended| !appended.is_empty()) {
+            appended.sort();
+            disk.write(appended.rows().map(|row| (row, 1)), allowance)?;
+            *appended = Appended::default();
+        }
+        if !self.rows.is_empty() {
+            disk.write(self.rows.iter().map(|(row, count)| (&**row, *count)), allowance)?;
+            self.rows.clear();
+            (self.bytes, self.count) = (0, 0);
+        }
+        Ok(())
+    }
+
+    /// Moves the next rows on disk into memory, in their order, if those before have come out.
+    fn read_from_disk(&mut self) -> Outcome<()> {
+        let Some(disk) = self.disk.as_mut().filter(|_| self.rows.is_empty()) else { return Ok(()) };
+        if self.fetch == 0 {
+            disk.clear();
+        }
+        let rows = disk.next_rows((BATCH_ROWS_MAX, BATCH_BYTES_MAX), &self.accounts.allowance)?;
+        for (row, count) in rows.into_iter().flatten() {
+            self.bytes += entry_bytes(&row);
+            self.rows.insert(row, count);
+        }
+        Ok(())
+    }
+
+    fn held_bytes(&self) -> usize {
+        let appended = self.appended.as_ref().map_or(0, Appended::held_bytes);
+        self.bytes + appended + self.disk.as_ref().map_or(0, DiskRuns::bytes)
     }
 
     /// Adds a row, or takes one away.
@@ -136,7 +207,7 @@ impl FinalRows {
     }
 
     fn note_bytes(&mut self) {
-        self.accounts.hold(self.bytes + self.appended.as_ref().map_or(0, Appended::held_bytes));
+        self.accounts.hold(self.held_bytes());
     }
 
     /// Returns the next sorted rows of an input whose rows are only added and all wanted, as columns with their number.
@@ -209,6 +280,7 @@ impl BatchOperator for FinalRows {
             .collect();
         let rows: Rows = self.converter.convert_columns(&columns).map_err(arrow_error)?;
         self.accounts.counts.read += batch.len() as u64;
+        self.make_room(rows.num_rows(), rows.size())?;
         let growth =
             self.appended.as_ref().map_or(0, |appended| appended.growth_bytes(rows.num_rows(), rows.size()));
         let _room = reserve_room(&self.accounts.allowance, growth)?;
@@ -239,6 +311,10 @@ impl BatchOperator for FinalRows {
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
         if watermark == EventTime::MAX && !self.has_ended {
             self.has_ended = true;
+            if self.is_on_disk() {
+                self.write_run()?;
+                self.appended = None;
+            }
             if let Some(appended) = &mut self.appended {
                 appended.sort();
                 appended.skip(self.skip);
@@ -262,10 +338,13 @@ impl BatchOperator for FinalRows {
             let columns = columns.into_iter().skip(self.order.len()).collect();
             return batch_of(&self.schema, columns, count).map(|rows| Some(Batch::new(rows)));
         }
+        self.read_from_disk()?;
         let taken = self.take_rows();
         if taken.is_empty() {
             self.note_bytes();
-            return Ok(None);
+            // An empty batch lets the worker do other work while runs are merged or rows are skipped.
+            let is_over = !self.is_on_disk() && self.rows.is_empty();
+            return Ok((!is_over).then(|| Batch::new(RecordBatch::new_empty(self.schema.clone()))));
         }
         let parser = self.converter.parser();
         let rows = taken
@@ -291,8 +370,11 @@ impl BatchOperator for FinalRows {
 
     accounted!();
 
-    /// Saves the state. Called between batches.
+    /// Saves the state. Called between batches. State of which a part is on disk cannot be saved.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        if self.is_on_disk() {
+            return Err(StateError::Write("state on disk cannot be saved".to_owned()));
+        }
         let appended: Vec<&[u8]> = self.appended.iter().flat_map(Appended::rows).collect();
         state.put(&(ROW_FORMAT, self.skip, self.fetch, self.has_ended, self.rows.len() + appended.len()))?;
         for (row, count) in &self.rows {

@@ -254,7 +254,8 @@ impl<'a> Assembly<'a> {
             }
             Node::Final { input, order: by, skip, fetch, is_retracting } => {
                 let rows = FinalRows::new(by, *skip, *fetch, *is_retracting, &plan.columns);
-                let rows = Box::new(rows.map_err(refused)?);
+                let rows = rows.map_err(refused)?.spilling(self.world.spilling.clone());
+                let rows = Box::new(rows);
                 let was_final = std::mem::replace(&mut self.is_final, true);
                 let stream = self.over::<InTurn>(input, below, rows);
                 self.is_final = was_final;
@@ -308,7 +309,8 @@ impl<'a> Assembly<'a> {
                     hash_seed: self.world.hash_seed,
                 };
                 let has_row_without_input = self.timing.is_batch && keys.is_empty();
-                let aggregate = WindowAggregate::at_the_end(has_row_without_input, asked);
+                let aggregate = WindowAggregate::at_the_end(has_row_without_input, asked)
+                    .spilling(self.world.spilling.clone());
                 self.aggregated(plan, input, (keys, calls), order, aggregate)
             }
             Node::Group { input, keys, calls, is_retracting, is_final: false, ttl_ms } => {
@@ -502,7 +504,8 @@ impl<'a> Assembly<'a> {
     ) -> Result<Stream<Batch>> {
         // An aggregate that depends on the order of rows is not shared, because the copies of several workers are merged
         // in any order. Then keys come out in any order, too.
-        let is_ordered = calls.iter().any(AggregateCall::is_ordered);
+        // Nor is one that may put rows on disk: rows there are of keys that no other copy has.
+        let is_ordered = calls.iter().any(AggregateCall::is_ordered) || aggregate.spills();
         if let Some(read) = Read::of(input).filter(|_| !is_ordered && order.lets_spread(true)) {
             return self.read(&read, input, Some(Box::new(aggregate)));
         }

@@ -27,6 +27,7 @@ use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
+use overflow::Overflow;
 use table::{Shape, Table};
 use thalweg_model::{EventTime, Horizon, SlidingWindows, Span, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
@@ -42,6 +43,7 @@ use super::order::{bytes_of, taken};
 use super::windows::{Clocks, Slices};
 use crate::plan::{AggregateCall, Column, WindowSpec};
 
+mod overflow;
 mod present;
 mod table;
 #[cfg(test)]
@@ -124,6 +126,8 @@ pub struct WindowAggregate {
     asked: usize,
     /// Error of a window that fires; it is returned after the results of the earlier windows were emitted.
     failure: Option<EvaluationError>,
+    /// Rows on disk of keys that have no room in memory, if the aggregate may put rows there.
+    overflow: Option<Overflow>,
 }
 
 /// A window that has ended and whose results are being emitted.
@@ -167,7 +171,8 @@ impl WindowAggregate {
     /// Returns a function that creates copies of the aggregate without state.
     pub fn copies(&self) -> impl Fn() -> WindowAggregate + Send + Sync + use<> {
         let (shape, cut, clocks) = (Arc::clone(&self.shape), self.cut.clone(), self.clocks.clone());
-        move || Self::of_shape(Arc::clone(&shape), cut.clone(), clocks.clone())
+        let spilling = self.overflow.as_ref().map(|overflow| overflow.spilling().clone());
+        move || Self::of_shape(Arc::clone(&shape), cut.clone(), clocks.clone()).spilling(spilling.clone())
     }
 
     fn of_shape(shape: Arc<Shape>, cut: Cut, clocks: Clocks) -> Self {
@@ -184,6 +189,7 @@ impl WindowAggregate {
             bytes: 0,
             asked: 0,
             failure: None,
+            overflow: None,
         }
     }
 
@@ -239,6 +245,8 @@ impl WindowAggregate {
     /// Aggregates rows into the table of keys of the slice or window `place`, which is created if it is
     /// missing.
     fn fold_into(&mut self, place: (i64, i64), batch: &Batch, groups: &mut Vec<u32>) -> Outcome<()> {
+        let divided = self.divided(place, batch)?;
+        let batch = divided.as_ref().unwrap_or(batch);
         let shape = Arc::clone(&self.shape);
         let table = self.slices.entry(place).or_insert_with(|| shape.table());
         let room = reserve_room(&self.accounts.allowance, table.growth_bytes(&batch.rows))?;
@@ -358,6 +366,10 @@ impl WindowAggregate {
     fn piece(&mut self, rows_max: usize) -> Outcome<Option<RecordBatch>> {
         loop {
             if self.firing.is_none() {
+                if self.closing_ms == i64::MAX && self.fold_from_disk()? {
+                    // An empty piece lets the worker do other work between two blocks of a long file.
+                    return Ok(Some(RecordBatch::new_empty(Arc::clone(&self.shape.schema))));
+                }
                 self.firing = self.fire()?;
             }
             let Some(fired) = &mut self.firing else {
@@ -496,7 +508,11 @@ impl BatchOperator for WindowAggregate {
             match self.piece(BATCH_ROWS_MAX - rows) {
                 Ok(Some(piece)) => {
                     (rows, bytes) = (rows + piece.num_rows(), bytes + bytes_of(&piece));
+                    let is_empty = piece.num_rows() == 0;
                     pieces.push(piece);
+                    if is_empty {
+                        break;
+                    }
                 }
                 Ok(None) => break,
                 Err(error) => self.failure = Some(error),
@@ -573,7 +589,11 @@ impl BatchOperator for WindowAggregate {
         Ok(())
     }
 
+    /// Saves the state. State of which a part is on disk cannot be saved.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        if self.overflow.as_ref().is_some_and(Overflow::has_rows) {
+            return Err(StateError::Write("state on disk cannot be saved".to_owned()));
+        }
         state.put(&(self.closed_ms, self.closing_ms, self.slices.len()))?;
         for (place, table) in &self.slices {
             state.put(place)?;

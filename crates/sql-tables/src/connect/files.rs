@@ -40,6 +40,12 @@ pub trait Files: Disk {
     /// The error of the operating system.
     fn make_directories(&self, path: &Path) -> io::Result<()>;
 
+    /// Removes a directory that is empty.
+    ///
+    /// # Errors
+    /// The error of the operating system, for example if the directory has entries.
+    fn remove_directory(&self, path: &Path) -> io::Result<()>;
+
     /// Returns whether a run of this program is writing to the regular file at `path`.
     ///
     /// # Errors
@@ -253,6 +259,10 @@ impl Files for RealFiles {
 
     fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
         fs::canonicalize(path)
+    }
+
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
     }
 
     fn is_held(&self, path: &Path) -> io::Result<bool> {

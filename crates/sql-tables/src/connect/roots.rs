@@ -129,6 +129,11 @@ impl Files for Rooted {
         self.files.real_path(path)
     }
 
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        self.check_name(path)?;
+        self.files.remove_directory(path)
+    }
+
     fn is_held(&self, path: &Path) -> io::Result<bool> {
         self.check_name(path)?;
         self.files.is_held(path)

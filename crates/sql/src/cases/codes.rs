@@ -2,7 +2,7 @@
 //! file, so that a misspelt code is found.
 
 /// Error codes that a test case may expect, in the order in which the manual lists them.
-pub(super) const CODES: [&str; 52] = [
+pub(super) const CODES: [&str; 55] = [
     "SYNTAX",
     "UNKNOWN_TABLE",
     "UNKNOWN_COLUMN",
@@ -48,6 +48,9 @@ pub(super) const CODES: [&str; 52] = [
     "UNKNOWN_FORMAT",
     "BAD_OPTION",
     "BAD_COLUMN",
+    "SPILL_FAILED",
+    "SPILL_LIMIT",
+    "SPILL_CORRUPT",
     "STATE_LIMIT",
     "BUDGET_TOO_SMALL",
     "CANCELLED",

@@ -411,6 +411,10 @@ impl Files for Watching {
         RealFiles.make_directories(path)
     }
 
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        RealFiles.remove_directory(path)
+    }
+
     fn is_held(&self, path: &Path) -> io::Result<bool> {
         RealFiles.is_held(path)
     }
