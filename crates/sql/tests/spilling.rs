@@ -146,7 +146,7 @@ fn check(name: &str, sql: &str, is_ordered: bool) {
                 usize::MAX => assert_eq!(written, 0, "{sql} {manner:?}"),
                 share_bytes => assert!(written > 0 || share_bytes > MUST_SPILL_BYTES, "{sql} {manner:?}"),
             }
-            assert_eq!(folder.left(), [PathBuf::new(); 0], "{sql} {manner:?}");
+            assert_eq!(folder.left(), Vec::<PathBuf>::new(), "{sql} {manner:?}");
         }
     }
 }
@@ -249,7 +249,7 @@ fn the_bound_on_disk_holds() {
             let (found, written, _) = run(&folder.0, &sql, Manner { workers, ..SPILLED });
             assert_eq!(found, Err("SPILL_LIMIT"), "{sql}");
             assert!(written > 0, "{sql}");
-            assert_eq!(folder.left(), [PathBuf::new(); 0], "{sql}");
+            assert_eq!(folder.left(), Vec::<PathBuf>::new(), "{sql}");
         }
     }
 }
@@ -263,7 +263,7 @@ fn a_failure_leaves_nothing() {
         let (found, written, _) = run(&folder.0, sql, Manner { workers, ..SPILLED });
         assert_eq!(found, Err("DIVISION_BY_ZERO"));
         assert!(written > 0);
-        assert_eq!(folder.left(), [PathBuf::new(); 0]);
+        assert_eq!(folder.left(), Vec::<PathBuf>::new());
     }
 }
 

@@ -58,8 +58,8 @@ pub const ZIPF_DELAYS: usize = 1_000;
 /// every millisecond has one and messages are even: then each millisecond has a message.
 const REGULAR_MESSAGES_PER_S_MIN: u64 = MARKERS_PER_S;
 
-/// The same least rate where gaps between messages are random: all of a millisecond is without a message only
-/// once in `e^20` times.
+/// Least such rate where gaps between messages are random: a millisecond is without a message only once in `e^20`
+/// times.
 const REGULAR_RANDOM_PER_S_MIN: u64 = 20 * MARKERS_PER_S;
 
 /// Length of each interval with a rate of its own in [`Arrivals::Pareto`], in nanoseconds.

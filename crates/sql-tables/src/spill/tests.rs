@@ -180,11 +180,11 @@ fn the_bound_holds() {
     let folder = Folder::new("bound");
     let batch = rows(0, 100);
     let bytes = folder.spill(u64::MAX);
-    let whole = fs::metadata(written(&bytes, &[batch.clone()]).path()).unwrap().len();
+    let whole = fs::metadata(written(&bytes, std::slice::from_ref(&batch)).path()).unwrap().len();
     drop(bytes);
     let spill = folder.spill(2 * whole);
-    let first = written(&spill, &[batch.clone()]);
-    let second = written(&spill, &[batch.clone()]);
+    let first = written(&spill, std::slice::from_ref(&batch));
+    let second = written(&spill, std::slice::from_ref(&batch));
     let mut third = spill.writer(&batch.schema()).unwrap();
     let error = third.write(&batch).unwrap_err();
     assert_eq!(error.code, "SPILL_LIMIT");
@@ -192,7 +192,7 @@ fn the_bound_holds() {
     drop(third);
     assert_eq!(spill.totals().bytes, 2 * whole);
     drop(second);
-    let third = written(&spill, &[batch.clone()]);
+    let third = written(&spill, std::slice::from_ref(&batch));
     assert_eq!(read(first).unwrap(), read(third).unwrap());
     assert_eq!((spill.totals().bytes, folder.names().len()), (0, 1));
 }

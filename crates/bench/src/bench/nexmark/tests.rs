@@ -1,3 +1,5 @@
+//! Tests of the queries of Nexmark as workloads: their texts, tables and rates.
+
 use clap::ValueEnum;
 use thalweg::VirtualClock;
 use thalweg_sql::plan::Node;
