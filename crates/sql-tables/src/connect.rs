@@ -282,7 +282,8 @@ impl World {
     /// directory `parent`, with at most `limit_bytes` bytes.
     pub fn spilling(&self, parent: &Path, limit_bytes: u64, copies: usize) -> Spilling {
         let (files, names) = (Arc::clone(&self.files), Arc::clone(&self.names));
-        let spill = Spill::new(files, self.base.join(parent), limit_bytes, names);
+        let parent = parent.to_str().map_or_else(|| self.base.join(parent), |parent| self.path(parent));
+        let spill = Spill::new(files, parent, limit_bytes, names);
         Spilling { spill, copies, share_bytes: self.state_share_bytes }
     }
 

@@ -167,12 +167,12 @@ impl Run {
 
     fn make(&self) -> io::Result<Opened> {
         self.files.make_directories(&self.parent)?;
-        self.remove_leftovers()?;
+        self.remove_leftovers();
         let mut tries = 0;
         loop {
             let word = self.names.lock().unwrap_or_else(PoisonError::into_inner).next_u64();
             let path = self.parent.join(format!("{DIRECTORY_PREFIX}{word:016x}"));
-            self.files.make_directories(&path)?;
+            self.files.make_private_directory(&path)?;
             match self.files.create(&path.join(LOCK)) {
                 Ok(lock) => return Ok(Opened { path, lock }),
                 // Another run has taken the directory without a lock for a leftover, and removed it.
@@ -185,17 +185,16 @@ impl Run {
         }
     }
 
-    /// Removes the directories of runs that do not live any more. A directory that cannot be removed stays: it does no harm
-    /// but for its bytes.
-    fn remove_leftovers(&self) -> io::Result<()> {
-        for entry in self.files.list(&self.parent)? {
+    /// Removes the directories of runs that do not live any more. Directories that cannot be listed or removed stay: they do no
+    /// harm but for their bytes.
+    fn remove_leftovers(&self) {
+        for entry in self.files.list(&self.parent).unwrap_or_default() {
             let name = entry.path.file_name().map(|name| name.to_string_lossy().into_owned());
             let is_of_run = name.is_some_and(|name| is_directory_name(&name));
             if is_of_run && matches!(self.files.standing(&entry.path), Ok(Standing::Directory)) {
                 let _ = self.remove_leftover(&entry.path);
             }
         }
-        Ok(())
     }
 
     /// Removes the directory of a run that does not live any more. A run has its lock before its first file, so files in a

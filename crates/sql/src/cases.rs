@@ -371,7 +371,7 @@ impl Cases {
         let (given, given_kinds) = self.given(&session, manner)?;
         let state_share_bytes = manner.spills.then_some(1);
         let world = World { given, given_kinds, state_share_bytes, ..World::default() };
-        let directory = std::env::temp_dir().join("thalweg-cases");
+        let directory = std::env::temp_dir();
         let spilling = manner.spills.then(|| world.spilling(&directory, SPILL_BYTES_DEFAULT, 1));
         let world = World { seed: manner.seed, hash_seed: manner.seed, spilling, ..world };
         let actions = match session.read(query) {

@@ -46,18 +46,23 @@ impl From<LatencySummary> for Latency {
     }
 }
 
+/// Indent of a line that continues the one before.
+const INDENT: &str = "              ";
+
 impl Latency {
-    /// Returns mean, percentiles, maximum and number as text. `what` names the things that have these
+    /// Returns mean, percentiles and maximum as text, and on a second line the 99.9th percentile and the number. `what` names the things that have these
     /// latencies. If they are too few for the 99.9th percentile, the text says so.
     pub fn text(&self, what: &str) -> String {
         let Latency { mean, p50, p95, p99, p999, max, count, .. } = *self;
         let shown = |micros: f64| show::latency(micros * 1e3);
         let [mean, p50, p95, p99, max] = [mean, p50, p95, p99, max].map(shown);
         let (p999, why) = match p999 {
-            Some(p999) => (format!(", p99.9 {}", shown(p999)), String::new()),
+            Some(p999) => (format!("p99.9 {} ", shown(p999)), String::new()),
             None => (String::new(), format!("; p99.9 takes {P999_COUNT_MIN}")),
         };
-        format!("mean {mean}, p50 {p50}, p95 {p95}, p99 {p99}{p999}, max {max} ({count} {what}{why})")
+        format!(
+            "mean {mean}, p50 {p50}, p95 {p95}, p99 {p99}, max {max}\n{INDENT}{p999}({count} {what}{why})"
+        )
     }
 }
 
@@ -92,6 +97,6 @@ mod tests {
         assert!((1_890.0..1_910.0).contains(&many.p95), "{many:?}");
         assert!(few.text("markers").ends_with("(1999 markers; p99.9 takes 2000)"), "{}", few.text("markers"));
         let text = many.text("markers");
-        assert!(text.contains(", p99.9 ") && text.ends_with("(2000 markers)"), "{text}");
+        assert!(text.contains("p99.9 ") && text.ends_with("(2000 markers)"), "{text}");
     }
 }

@@ -249,7 +249,12 @@ impl WindowAggregate {
         let batch = divided.as_ref().unwrap_or(batch);
         let shape = Arc::clone(&self.shape);
         let table = self.slices.entry(place).or_insert_with(|| shape.table());
-        let room = reserve_room(&self.accounts.allowance, table.growth_bytes(&batch.rows))?;
+        // A full table was given the rows of its own keys only.
+        let growth = match divided {
+            Some(_) => table.growth_bytes_of_known(&batch.rows),
+            None => table.growth_bytes(&batch.rows),
+        };
+        let room = reserve_room(&self.accounts.allowance, growth)?;
         shape.fold(table, batch, groups)?;
         drop(room);
         let counted = table.count();

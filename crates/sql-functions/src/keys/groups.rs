@@ -13,7 +13,8 @@ use super::numbers::{is_whole, whole_numbers};
 use super::whole::hash_of;
 
 /// Seed of all hashes: the first digits of pi after the point. Senders of rows can choose keys with equal hashes; that costs
-/// the balance between workers and nothing else, since the tables of keys hash with a secret seed.
+/// the balance between workers, and a query whose state goes to disk may end with STATE_LIMIT. The tables of keys hash with a
+/// secret seed.
 const SEED: u64 = 0x243f_6a88_85a3_08d3;
 
 /// Hash that stands for NULL.

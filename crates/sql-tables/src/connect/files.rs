@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use thalweg_connectors::RealDisk;
@@ -39,6 +39,18 @@ pub trait Files: Disk {
     /// # Errors
     /// The error of the operating system.
     fn make_directories(&self, path: &Path) -> io::Result<()>;
+
+    /// Creates a directory into which nobody else but the administrator can look; those above it must exist. Does nothing if it
+    /// exists.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    fn make_private_directory(&self, path: &Path) -> io::Result<()> {
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
+    }
 
     /// Removes a directory that is empty.
     ///

@@ -124,6 +124,11 @@ impl Files for Rooted {
         self.files.make_directories(path)
     }
 
+    fn make_private_directory(&self, path: &Path) -> io::Result<()> {
+        self.check(path)?;
+        self.files.make_private_directory(path)
+    }
+
     fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
         self.check(path)?;
         self.files.real_path(path)

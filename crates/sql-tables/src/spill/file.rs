@@ -52,7 +52,7 @@ impl Spill {
         let path = directory.join(format!("{number}.rows"));
         let file = self.0.files.create(&path).map_err(|error| failed("cannot be made", &path, &error))?;
         let held = Held { run: Arc::clone(&self.0), path, bytes: 0 };
-        Ok(SpillWriter { held, file, schema: Arc::clone(schema), blocks: 0, rows: 0 })
+        Ok(SpillWriter { held, file, schema: Arc::clone(schema), blocks: 0, rows: 0, block_bytes_max: 0 })
     }
 }
 
@@ -78,6 +78,8 @@ pub struct SpillWriter {
     schema: SchemaRef,
     blocks: u64,
     rows: u64,
+    /// Bytes of the longest block, without its head.
+    block_bytes_max: u64,
 }
 
 impl SpillWriter {
@@ -112,13 +114,14 @@ impl SpillWriter {
         end.extend_from_slice(&self.rows.to_le_bytes());
         self.put(END, &mut end)?;
         self.file.flush().map_err(|error| failed("cannot be written", &self.held.path, &error))?;
-        let SpillWriter { held, schema, blocks, rows, .. } = self;
-        Ok(SpillFile { held, schema, blocks, rows })
+        let SpillWriter { held, schema, blocks, rows, block_bytes_max, .. } = self;
+        Ok(SpillFile { held, schema, blocks, rows, block_bytes_max })
     }
 
     /// Fills the head of a block and writes the block.
     fn put(&mut self, kind: [u8; 4], block: &mut [u8]) -> Outcome<()> {
         let length = (block.len() - HEAD_BYTES) as u64;
+        self.block_bytes_max = self.block_bytes_max.max(length);
         block[..4].copy_from_slice(&kind);
         block[8..16].copy_from_slice(&self.blocks.to_le_bytes());
         block[16..HEAD_BYTES].copy_from_slice(&length.to_le_bytes());
@@ -150,6 +153,8 @@ pub struct SpillFile {
     schema: SchemaRef,
     blocks: u64,
     rows: u64,
+    /// Bytes of the longest block, without its head.
+    block_bytes_max: u64,
 }
 
 impl SpillFile {
@@ -204,10 +209,10 @@ impl SpillReader {
         }
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| head[at + byte]));
         let length = number(16);
-        if number(8) != self.blocks || length > self.left_bytes {
+        if number(8) != self.blocks || length > self.left_bytes.min(self.file.block_bytes_max) {
             return Err(self.damaged("has another block where one should begin"));
         }
-        // The length is at most that of the file, which this process has written.
+        // The length is at most that of the longest block that was written.
         let mut payload = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
         self.fill(&mut payload)?;
         let stored = u32::from_le_bytes(std::array::from_fn(|byte| head[CHECKSUM.start + byte]));

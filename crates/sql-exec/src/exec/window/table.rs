@@ -140,10 +140,16 @@ impl Table {
     /// while the rows `rows` are aggregated.
     pub(super) fn growth_bytes(&self, rows: &RecordBatch) -> usize {
         let value_bytes = rows.columns().iter().map(|column| value_bytes(column)).sum();
-        let rows = rows.num_rows();
-        let accumulators =
-            self.accumulators.iter().map(|accumulator| accumulator.growth_bytes(rows, value_bytes));
-        self.index.growth_bytes(rows, value_bytes) + accumulators.sum::<usize>()
+        self.index.growth_bytes(rows.num_rows(), value_bytes) + self.growth_bytes_of_known(rows)
+    }
+
+    /// Returns the bytes that the accumulators may allocate, beyond the bytes held, while the rows `rows`, whose keys are in the
+    /// table, are aggregated.
+    pub(super) fn growth_bytes_of_known(&self, rows: &RecordBatch) -> usize {
+        let value_bytes = rows.columns().iter().map(|column| value_bytes(column)).sum();
+        let growth =
+            |accumulator: &Box<dyn Accumulator>| accumulator.growth_bytes(rows.num_rows(), value_bytes);
+        self.accumulators.iter().map(growth).sum()
     }
 
     /// Returns the bytes that may be allocated, beyond the bytes held, while the table of keys `other` is
