@@ -147,9 +147,8 @@ impl Table {
     /// table, are aggregated.
     pub(super) fn growth_bytes_of_known(&self, rows: &RecordBatch) -> usize {
         let value_bytes = rows.columns().iter().map(|column| value_bytes(column)).sum();
-        let growth =
-            |accumulator: &Box<dyn Accumulator>| accumulator.growth_bytes(rows.num_rows(), value_bytes);
-        self.accumulators.iter().map(growth).sum()
+        let accumulators = self.accumulators.iter();
+        accumulators.map(|accumulator| accumulator.growth_bytes(rows.num_rows(), value_bytes)).sum()
     }
 
     /// Returns the bytes that may be allocated, beyond the bytes held, while the table of keys `other` is
