@@ -183,7 +183,7 @@ fn results_are_right_under_every_form() {
         assert_eq!(told, [0.005, 0.0, 0.0].map(Some), "{steer}");
         assert_eq!(steer["takes_means"], !means.is_empty(), "{steer}");
         // Of 200 rounds, a busy machine may leave few.
-        assert!(steer["rounds"].as_u64() > Some(4) && steer["changes"].as_u64() > Some(4), "{steer}");
+        assert!(steer["rounds"].as_u64() > Some(1) && steer["changes"].as_u64() > Some(4), "{steer}");
         let operators = steer["operators"].as_array().unwrap();
         let (field, least, most) = match *form {
             "nice" | "nice-linear" => ("nice", -20.0, 19.0),
