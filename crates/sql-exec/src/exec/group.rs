@@ -12,7 +12,8 @@
 //!
 //! A key is kept for the time to live after its last row, even if that row changed nothing. As in Flink with a time
 //! to live, a change comes out even if the result is the same, so that downstream operators keep the result alive,
-//! too. Without a time to live such a change is left out, as in Flink. A retraction for an unknown key is ignored. SELECT DISTINCT is this operator without aggregates.
+//! too. Without a time to live such a change is left out, as in Flink. A retraction for an unknown key is ignored. SELECT
+//! DISTINCT is this operator without aggregates.
 //!
 //! If one change for each key and batch is enough, the changes of a key within a batch become one, in the place of the
 //! last. This is so with `table.exec.mini-batch.enabled`, and where only the final rows of a query are wanted. Flink waits to

@@ -3,7 +3,8 @@
 //!
 //! If rows may be retracted, each pair of a group and a value has a count. A row is added to the inner aggregate when the
 //! count of its pair rises above 0, and retracted from it when the count falls to 0 again. If rows are only added, it is enough
-//! that a pair is there, which takes two thirds of the memory. NULL is a value here; the inner aggregate ignores it. All NaNs are one value, and -0.0 and 0.0 are two, as in `java.lang.Double.equals`.
+//! that a pair is there, which takes two thirds of the memory. NULL is a value here; the inner aggregate ignores it. All NaNs
+//! are one value, and -0.0 and 0.0 are two, as in `java.lang.Double.equals`.
 //!
 //! ```text
 //!  values ──► value numbers ──► counts of (group, value number) ──► rows that are first, or last ──► the aggregate inside
