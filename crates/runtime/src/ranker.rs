@@ -7,7 +7,8 @@
 //!
 //! Between two rounds only the snapshot's entry of the operator to be ranked is renewed. A round renews the
 //! whole snapshot. Rounds come every [`ROUND_NS`] unless the policy sets another time, or less often, so that
-//! they take at most 0.5 % of the time.
+//! they take at most 0.5 % of the time. A round that seems to have taken long, because the operating system
+//! stopped its thread, does not put off the next one for long (see [`ROUND_WAIT_NS`]).
 
 use std::sync::Arc;
 
@@ -25,6 +26,16 @@ pub(crate) const ROUND_NS: u64 = thalweg_scheduling::ROUND_NS;
 /// Least ratio of the time between the starts of two rounds of ranking to the duration of a round; so rounds
 /// take at most 0.5 % of the time.
 const ROUND_PER_COST: u64 = 200;
+
+/// Longest time in ns between the starts of two rounds of ranking, unless rounds take more than a tenth of it. Under a
+/// policy that holds operators back, no operator runs before a round finds it eligible. On a busy machine the operating
+/// system may stop the thread of a round for hundreds of ms. Without this bound, 0.5 % of such a round's length would let
+/// all queries wait for a minute.
+const ROUND_WAIT_NS: u64 = 100_000_000;
+
+/// Least ratio of the time between the starts of two rounds of ranking to the duration of a round, if rounds take so long
+/// that [`ROUND_WAIT_NS`] would be less: so rounds take at most a tenth of the time.
+const ROUND_PER_LONG_COST: u64 = 10;
 
 /// Counts how often and how long the policy has chosen tasks so as to free memory, because memory is short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -154,7 +165,9 @@ impl Ranker {
 
     /// Returns the instant of the next round of ranking, from the begin and end of this round.
     pub(crate) fn next_round(&mut self, began: ProcessingTime, ended: ProcessingTime) -> ProcessingTime {
-        let length_ns = ended.nanos_since(began).saturating_mul(ROUND_PER_COST).max(self.round_ns);
+        let took_ns = ended.nanos_since(began);
+        let most_ns = took_ns.saturating_mul(ROUND_PER_LONG_COST).max(ROUND_WAIT_NS);
+        let length_ns = took_ns.saturating_mul(ROUND_PER_COST).min(most_ns).max(self.round_ns);
         let round_end = began.plus_nanos(length_ns);
         self.observer.snapshot.round_end = round_end;
         round_end

@@ -421,13 +421,14 @@ impl Probe {
     }
 
     /// Converts a number of records to rows, by the mean number of rows in the records taken so far. The
-    /// number is unchanged if a record is one row.
+    /// number is unchanged if a record is one row. Waiting records count as one row at least, although those taken so far
+    /// may have had no rows: a task that can run must not look idle to a policy.
     pub(crate) fn in_rows(&self, records: u64) -> u64 {
         match self.carriers_taken.load(Ordering::Relaxed) {
             0 => records,
             carriers => {
                 let rows = self.rows_taken.load(Ordering::Relaxed);
-                (records as f64 * rows as f64 / carriers as f64).ceil() as u64
+                ((records as f64 * rows as f64 / carriers as f64).ceil() as u64).max(records.min(1))
             }
         }
     }

@@ -27,6 +27,17 @@ fn the_policy_sets_the_round() {
     }
 }
 
+/// A round takes at most 0.5 % of the time. If its thread was stopped for long, the next one comes after 100 ms, or after ten
+/// times as long as it took.
+#[test]
+fn a_round_that_was_stopped_does_not_put_off_the_next_for_long() {
+    let mut ranker = ranker(Enjima::default());
+    for (took_us, gap_us) in [(100, 20_000), (500, 100_000), (10_000, 100_000), (400_000, 4_000_000)] {
+        let [took, gap] = [took_us, gap_us].map(|us: u64| ProcessingTime::from_nanos(us * 1_000));
+        assert_eq!(ranker.next_round(ProcessingTime::ZERO, took), gap, "a round of {took_us} us");
+    }
+}
+
 /// Times for which the policy has chosen so as to free memory count from one round to the next, and each
 /// beginning counts once.
 #[test]

@@ -150,4 +150,8 @@ fn queues_of_records_and_of_batches_have_one_unit() {
     batches.note_rows(step(0, 0));
     batches.note_rows(step(2_500, 2));
     assert_eq!(length(&batches), Some(3_750), "7,500 rows in 4 batches so far");
+    // Batches that wait count as a row at least, although all batches so far were empty.
+    let empty = Probe::new([inlet(&edges[1])].into(), Box::default());
+    empty.note_rows(step(0, 3));
+    assert_eq!(length(&empty), Some(1));
 }
