@@ -11,7 +11,8 @@
 //!    meet or separate; [`deferred`], for results that come later; [`total`], floats that can be keys; [`staged`], to
 //!    measure operators one by one; [`weighed`], records that count as several; [`text`], values of any length.
 //! 6. [`source`] and [`sink`]: the two ends of a query.
-//! 7. [`state`] and [`allowance`]: how operators save their state, and how much memory they may use for it.
+//! 7. [`state`], [`checkpoint`] and [`allowance`]: how operators save their state, what a checkpoint of a query contains,
+//!    and how much memory state may use.
 //! 8. [`clock`], [`entropy`], [`disk`], [`net`]: the outside world as traits, so that a simulation can take its place.
 //! 9. [`fault`]: errors of connectors, with a code that the command line and the dashboard share.
 //!
@@ -22,6 +23,7 @@
 mod addressed;
 pub mod allowance;
 pub mod chain;
+pub mod checkpoint;
 pub mod clock;
 pub mod deferred;
 pub mod disk;
@@ -49,6 +51,7 @@ pub mod window;
 pub use addressed::{Addressed, KEY_GROUPS, group_hash_of, hash_of_place, key_group_of};
 pub use allowance::{Allowance, GrantSource, Payment};
 pub use chain::{Piped, Then};
+pub use checkpoint::{Checkpoint, CheckpointStore, Section};
 pub use clock::{Clock, VirtualClock};
 pub use deferred::{Deferred, Emitted};
 pub use either::Either;
@@ -60,7 +63,7 @@ pub use keys::{Keys, NoKeys};
 pub use mark::{LatencyMarker, Mark};
 pub use operator::{Blame, Counts, Flow, Input, Operator, Output, Sharing};
 pub use record::Record;
-pub use sink::Sink;
+pub use sink::{Publisher, Sink};
 pub use source::{Generate, Polled, Source, SourceStatus};
 pub use state::{State, StateError, StateReader, StateWriter};
 pub use text::{Text, TextBuffer, TextDraft, TextPool};

@@ -83,7 +83,10 @@ use roots::Rooted;
 use thalweg_connectors::in_progress::in_progress_path;
 use thalweg_model::disk::Disk;
 use thalweg_model::net::Net;
-use thalweg_model::{Allowance, Clock, Entropy, EventTime, Fault, VirtualClock};
+use thalweg_model::{
+    Allowance, Clock, Entropy, EventTime, Fault, Publisher, StateError, StateReader, StateWriter,
+    VirtualClock,
+};
 use thalweg_sql_formats::{RowKind, is_changelog};
 use thalweg_sql_functions::keys::process_seed;
 use thalweg_sql_functions::suggestion::nearest;
@@ -118,6 +121,40 @@ pub trait RowSink: Send {
     /// # Errors
     /// A [`Fault`] that fails the query.
     fn finish(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Tells the sink that its job takes checkpoints, and returns the part of it that publishes; `None` if the sink cannot
+    /// publish with checkpoints. See [`Sink::stages`](thalweg_model::Sink::stages).
+    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+        None
+    }
+
+    /// Makes everything that was written since the last call durable, and returns a description of it. See
+    /// [`Sink::prepare`](thalweg_model::Sink::prepare).
+    ///
+    /// # Errors
+    /// A [`Fault`] that fails the query.
+    fn prepare(&mut self, checkpoint: u64, is_last: bool) -> Result<Vec<u8>, Fault> {
+        let _ = (checkpoint, is_last);
+        Ok(Vec::new())
+    }
+
+    /// Writes what the sink must know after a restart. See [`Sink::save`](thalweg_model::Sink::save).
+    ///
+    /// # Errors
+    /// [`StateError`] if a value cannot be written.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        let _ = state;
+        Ok(())
+    }
+
+    /// Reads what [`save`](Self::save) wrote, before the first rows.
+    ///
+    /// # Errors
+    /// [`StateError`] if the bytes are not such state.
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let _ = state;
         Ok(())
     }
 
@@ -189,6 +226,9 @@ pub struct World {
     /// Bytes of memory that the state of each copy of an operator may fill before it goes to disk, if it may; `None` if
     /// they follow from the memory budget.
     pub state_share_bytes: Option<usize>,
+    /// True if the job takes checkpoints: its sources must be able to go on from a saved position, and its sinks publish
+    /// with checkpoints where they can.
+    pub takes_checkpoints: bool,
 }
 
 /// How the work of reading a table is divided among tasks. No result depends on it.
@@ -273,6 +313,7 @@ impl Default for World {
             division: Division::default(),
             spilling: None,
             state_share_bytes: None,
+            takes_checkpoints: false,
         }
     }
 }

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::Array;
-use thalweg_model::{Allowance, Coded, Fault, Mark, Record, Sink, Weighed};
+use thalweg_model::{
+    Allowance, Coded, Fault, Mark, Publisher, Record, Sink, StateError, StateReader, StateWriter, Weighed,
+};
 
 use crate::batch::{Batch, NOTHING_WEIGHED};
 use crate::connect::RowSink;
@@ -114,6 +116,22 @@ impl Sink<Batch> for TableSink {
 
     fn finish(&mut self) -> Result<(), Fault> {
         self.rows.finish()
+    }
+
+    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+        self.rows.stages()
+    }
+
+    fn prepare(&mut self, checkpoint: u64, is_last: bool) -> Result<Vec<u8>, Fault> {
+        self.rows.prepare(checkpoint, is_last)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.rows.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.rows.load(state)
     }
 
     fn fund(&mut self, allowance: &Allowance) {
