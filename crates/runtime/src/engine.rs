@@ -11,6 +11,7 @@ use thalweg_scheduling::policy::enjima::Enjima;
 use thalweg_scheduling::{InputOrder, Policy};
 
 use crate::ablations::Ablations;
+use crate::checkpoints::{self, Coordinator, Keeper};
 use crate::clock::SystemClock;
 use crate::cores;
 use crate::cost_clock::CostClock;
@@ -21,7 +22,7 @@ use crate::graph::{EdgePlans, Graph};
 use crate::limits::{self, EdgeLimits};
 use crate::metrics::{EngineMetrics, WorkerMetrics};
 use crate::modes::{EdgeMemory, Execution};
-use crate::query::QueryHandle;
+use crate::query::{QueryHandle, TaskOfQuery};
 use crate::system::{self, ProcessMetrics, spawn};
 use crate::threads::{TaskThreads, Threads};
 use crate::worker::{Step, Worker};
@@ -191,13 +192,15 @@ impl EngineBuilder {
                 let cost_clock = if is_steered { parts.runs.cost_clock } else { CostClock::Wall };
                 let runs = Runs { cost_clock, ..parts.runs };
                 let threads = Threads::new(pool, clock, runs, parts.workers, cores, refused);
-                let (mut engine, growth) = parts.engine(threads);
+                let clock = Arc::clone(&parts.clock);
+                let (mut engine, growth, keeper) = parts.engine(threads);
                 engine.threads.push(spawn("thalweg-memory", refused, move || growth.run())?);
+                engine.threads.push(spawn("thalweg-state", refused, move || keeper.run(&*clock))?);
                 Ok(engine)
             }
             Execution::Workers => {
                 let clock = Arc::clone(&parts.clock);
-                let (executor, Stepped { mut engine, workers, growth }) = parts.stepped();
+                let (executor, Stepped { mut engine, workers, growth, keeper }) = parts.stepped();
                 for (index, worker) in workers.into_iter().enumerate() {
                     let (executor, clock) = (Arc::clone(&executor), Arc::clone(&clock));
                     let core = cores.get(index).copied();
@@ -210,6 +213,7 @@ impl EngineBuilder {
                     engine.threads.push(spawn(&format!("thalweg-worker-{index}"), refused, body)?);
                 }
                 engine.threads.push(spawn("thalweg-memory", refused, move || growth.run())?);
+                engine.threads.push(spawn("thalweg-state", refused, move || keeper.run(&*clock))?);
                 Ok(engine)
             }
         }
@@ -278,28 +282,34 @@ impl Parts {
         let count = workers;
         let workers = (0..count).map(|index| Worker::new(Arc::clone(&executor), index)).collect();
         let driver: Arc<dyn Driver> = Arc::<Executor>::clone(&executor);
-        let (mut engine, growth) = assemble(driver, pool, edges, entropy, count);
+        let (mut engine, growth, keeper) = assemble(driver, pool, edges, entropy, count);
         engine.worker_threads = (0..count).map(|_| Arc::default()).collect();
-        (executor, Stepped { engine, workers, growth })
+        (executor, Stepped { engine, workers, growth, keeper })
     }
 
-    fn engine(self, driver: Arc<dyn Driver>) -> (Engine, Growth) {
+    fn engine(self, driver: Arc<dyn Driver>) -> (Engine, Growth, Keeper) {
         assemble(driver, self.pool, self.edges, self.entropy, self.workers)
     }
 }
 
-/// Puts an engine together from its driver and settings. Returns the engine and the [`Growth`], which
-/// allocates chunks of memory for the engine's edges.
+/// Puts an engine together from its driver and settings. Returns the engine, the [`Growth`], which
+/// allocates chunks of memory for the engine's edges, and the [`Keeper`], which takes checkpoints of queries.
 fn assemble(
     driver: Arc<dyn Driver>,
     pool: Arc<Pool>,
     edges: EdgePlans,
     entropy: Box<dyn Entropy>,
     workers: usize,
-) -> (Engine, Growth) {
+) -> (Engine, Growth, Keeper) {
     let growth = Growth { pool: Arc::clone(&pool), driver: Arc::clone(&driver) };
+    let keeper = Keeper::new(Arc::clone(&driver));
     let (entropy, threads, worker_threads) = (Mutex::new(entropy), Vec::new(), Vec::new());
-    (Engine { driver, pool, edges, entropy, workers, threads, worker_threads }, growth)
+    let shared = keeper.shared();
+    (
+        Engine { driver, pool, edges, entropy, workers, keeper: shared, threads, worker_threads },
+        growth,
+        keeper,
+    )
 }
 
 /// Runs a worker until the engine is closed. If an assertion, a clock or a policy panics in the worker, the
@@ -356,6 +366,8 @@ pub struct Stepped {
     pub workers: Vec<Worker>,
     /// Allocates the chunks of memory that edges have requested; the caller steps it.
     pub growth: Growth,
+    /// Takes the checkpoints of queries; the caller steps it.
+    pub keeper: Keeper,
 }
 
 /// Runs queries. A dropped engine cancels the queries that still run, and waits for its threads to end.
@@ -365,6 +377,7 @@ pub struct Engine {
     edges: EdgePlans,
     entropy: Mutex<Box<dyn Entropy>>,
     workers: usize,
+    keeper: Arc<checkpoints::Shared>,
     threads: Vec<JoinHandle<()>>,
     /// The number that the operating system gave to each worker's thread; 0 before the thread has started.
     /// Accesses are relaxed: the thread sets its number once, and reports read it.
@@ -381,12 +394,23 @@ impl Engine {
     ///
     /// # Errors
     /// [`PlanError`] if the query is refused; in that case no part of it runs.
-    pub fn submit(&self, graph: Graph) -> Result<QueryHandle, PlanError> {
+    pub fn submit(&self, mut graph: Graph) -> Result<QueryHandle, PlanError> {
+        let settings = graph.take_checkpoints();
         // Only the seed of the query is drawn under the lock of the engine's source of randomness. Building
         // the query runs user code, which must not run under a lock.
         let mut entropy = SeededEntropy::new(self.entropy.lock().next_u64());
-        let built = graph.build(&self.pool, self.edges, &mut entropy)?;
+        let mut built = graph.build(&self.pool, self.edges, &mut entropy)?;
+        let mut kept = None;
+        if let Some(settings) = settings {
+            let (coordinator, work) =
+                Coordinator::attach(settings, &built.name, &mut built.tasks, &self.pool)?;
+            built.checkpoints = Some(Arc::clone(&coordinator));
+            kept = Some((coordinator, work));
+        }
         let query = Arc::clone(&self.driver).submit(built)?;
+        if let Some((coordinator, work)) = kept {
+            self.keeper.add(TaskOfQuery(Arc::clone(&query)), &coordinator, work);
+        }
         Ok(QueryHandle::new(query, &self.driver))
     }
 
@@ -456,6 +480,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         self.driver.close(&|| QueryError::Cancelled);
         self.pool.close();
+        self.keeper.close();
         self.driver.join();
         for thread in self.threads.drain(..) {
             // A panic of user code is caught where the worker runs the task, so it ends no worker thread. If

@@ -103,6 +103,20 @@ pub enum PlanError {
         /// Name of the operator that does not support queues.
         operator: String,
     },
+    /// The query was to take checkpoints, and a task cannot take part in them.
+    NotCheckpointed {
+        /// Name of the task that cannot take part in checkpoints.
+        operator: String,
+        /// Reason why its state cannot be saved.
+        reason: String,
+    },
+    /// The query cannot go on from a checkpoint, because the two do not fit.
+    NotRestored {
+        /// Name of the task whose state cannot be loaded.
+        task: String,
+        /// The difference between the task and the checkpoint.
+        reason: String,
+    },
     /// An engine that is stepped by hand was requested together with a thread per task, which is not
     /// possible.
     NotStepped,
@@ -127,6 +141,8 @@ impl PlanError {
             PlanError::EngineClosed => "ENGINE_CLOSED",
             PlanError::NoThread { .. } => "NO_THREAD",
             PlanError::QueueMemory { .. } => "QUEUE_MEMORY",
+            PlanError::NotCheckpointed { .. } => "NO_CHECKPOINTS",
+            PlanError::NotRestored { .. } => "NOT_RESTORED",
             PlanError::NotStepped => "NOT_STEPPED",
         }
     }
@@ -190,6 +206,12 @@ impl fmt::Display for PlanError {
                     "`{operator}` is shared by workers or runs several operators as one, but queue memory is for serial queries whose operators are a task each: plan it so, or take blocks"
                 )
             }
+            PlanError::NotCheckpointed { operator, reason } => {
+                write!(f, "`{operator}` cannot take checkpoints: {reason}")
+            }
+            PlanError::NotRestored { task, reason } => {
+                write!(f, "the query cannot go on from its checkpoint, because of `{task}`: {reason}")
+            }
             PlanError::NotStepped => {
                 write!(
                     f,
@@ -236,6 +258,11 @@ pub enum QueryError {
         /// wait in a cycle, the last name occurs twice.
         waits_for: String,
     },
+    /// The last checkpoint of the query, with which its last output is published, could not be written.
+    CheckpointFailed {
+        /// Reason why the checkpoint could not be written.
+        reason: String,
+    },
     /// A caller cancelled the query.
     Cancelled,
     /// A worker thread of the engine died, and the engine closed. The cause is a defect of the engine, or a
@@ -251,6 +278,7 @@ impl QueryError {
             QueryError::Connector { fault, .. } => fault.code(),
             QueryError::StateLimit { .. } => "STATE_LIMIT",
             QueryError::Stuck { .. } => "STUCK",
+            QueryError::CheckpointFailed { .. } => "CHECKPOINT_FAILED",
             QueryError::Cancelled => "CANCELLED",
             QueryError::WorkerDied => "WORKER_DIED",
         }
@@ -271,6 +299,12 @@ impl fmt::Display for QueryError {
                 write!(
                     f,
                     "`{operator}` has input and does nothing; the tasks wait for each other: {waits_for}; an operator that leaves an input unread must not read branches of one stream on several inputs"
+                )
+            }
+            QueryError::CheckpointFailed { reason } => {
+                write!(
+                    f,
+                    "the last checkpoint cannot be written, so the last output is not published: {reason}; start it again to go on from the checkpoint before"
                 )
             }
             QueryError::Cancelled => write!(f, "the query was cancelled"),

@@ -211,7 +211,7 @@ impl Executor {
     }
 
     fn admit(self: &Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
-        let Built { name, aims, tasks, edges, delivered } = built;
+        let Built { name, aims, tasks, edges, delivered, checkpoints } = built;
         let now = self.clock.now();
         let mut turn = self.outside(now);
         let ranker = turn.ranker.as_mut().expect("from outside the ranker is waited for");
@@ -237,7 +237,7 @@ impl Executor {
         let id = ranker.observer().next_query();
         let serial = self.submitted.fetch_add(1, Ordering::Relaxed) + 1;
         let entry = Entry { serial, submitted: now, clock: Arc::clone(&self.clock), aims };
-        let query = QueryShared::new(id, name, entry, edges, delivered, seen);
+        let query = QueryShared::new(id, name, entry, edges, delivered, seen, checkpoints);
         let ids = ranker.admit(Arc::clone(&query), new, now);
         query.set_tasks(ids.clone());
         let places = ranker.observer().places();

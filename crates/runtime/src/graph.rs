@@ -24,6 +24,7 @@ use self::build::Opened;
 use self::link::{OpenEdge, Reading, Taking};
 use self::stage::{Stage, StagePlan};
 use crate::aims::Aims;
+use crate::checkpoints::Checkpoints;
 use crate::error::PlanError;
 use crate::firing_latency::Ingestion;
 use crate::task::Task;
@@ -52,6 +53,7 @@ pub type SharedInputHandle<T> = InputHandle<T, Lending>;
 pub struct Graph {
     name: String,
     aims: Aims,
+    checkpoints: Option<Checkpoints>,
     tasks: Vec<TaskPlan>,
     edges: Vec<EdgePlan>,
 }
@@ -135,12 +137,29 @@ impl fmt::Debug for Graph {
 impl Graph {
     /// Makes an empty plan of the query called `name`.
     pub fn new(name: impl Into<String>) -> Self {
-        Graph { name: name.into(), aims: Aims::default(), tasks: Vec::new(), edges: Vec::new() }
+        Graph {
+            name: name.into(),
+            aims: Aims::default(),
+            checkpoints: None,
+            tasks: Vec::new(),
+            edges: Vec::new(),
+        }
     }
 
     /// Sets the aims of the query (latency target and tokens). They are checked when the query is submitted.
     pub fn with_aims(self, aims: Aims) -> Self {
         Graph { aims, ..self }
+    }
+
+    /// Lets the query take checkpoints, and go on from one if the settings name it. Its tasks must be able to take part:
+    /// several workers may share keyed operators, but no operator epoch by epoch.
+    pub fn with_checkpoints(self, checkpoints: Checkpoints) -> Self {
+        Graph { checkpoints: Some(checkpoints), ..self }
+    }
+
+    /// Takes the settings of checkpoints out of the plan.
+    pub(crate) fn take_checkpoints(&mut self) -> Option<Checkpoints> {
+        self.checkpoints.take()
     }
 
     /// Returns the aims of the query (latency target and tokens).

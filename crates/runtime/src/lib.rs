@@ -29,6 +29,7 @@ mod ablations;
 mod aims;
 mod arrival;
 mod board;
+pub mod checkpoints;
 pub mod clock;
 mod cores;
 mod cost_clock;
@@ -63,6 +64,7 @@ pub mod worker;
 
 pub use ablations::Ablations;
 pub use aims::Aims;
+pub use checkpoints::{CheckpointProgress, Checkpoints};
 pub use clock::SystemClock;
 pub use cost_clock::CostClock;
 pub use engine::{Engine, EngineBuilder, Growth, Stepped};

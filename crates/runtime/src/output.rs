@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
 use thalweg_model::{
-    Allowance, Clock, Either, EventTime, Fault, Horizon, LatencyMarker, Mark, Output, ProcessingTime, Record,
-    Sink, Weighed,
+    Allowance, Clock, Either, EventTime, Fault, Horizon, LatencyMarker, Mark, Output, ProcessingTime,
+    Publisher, Record, Sink, StateError, StateReader, StateWriter, Weighed,
 };
 use thalweg_scheduling::{QueryId, StreamState};
 
@@ -78,6 +78,39 @@ pub trait TaskOutput<T>: Send {
 
     /// Ends a step of the task: hands over the records that were pushed and not handed over yet.
     fn flush(&mut self) {}
+
+    /// Tells a sink that its query takes checkpoints. See [`Sink::stages`].
+    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+        None
+    }
+
+    /// Prepares the output of a sink for a checkpoint. See [`Sink::prepare`]. Empty if this is no sink, or the sink does not
+    /// publish with checkpoints.
+    ///
+    /// # Errors
+    /// The [`Fault`] of a sink.
+    fn prepare(&mut self, _checkpoint: u64, _is_last: bool) -> Result<Vec<u8>, Fault> {
+        Ok(Vec::new())
+    }
+
+    /// Writes the state of the output, so that it goes on behind the barrier of a checkpoint.
+    ///
+    /// # Errors
+    /// [`StateError`] if a value cannot be written.
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    /// Reads what [`save`](TaskOutput::save) wrote.
+    ///
+    /// # Errors
+    /// [`StateError`] if the bytes are not such state.
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    /// Tells a sink that its stream had ended in the checkpoint from which the query goes on, so that it finishes nothing.
+    fn note_ended(&mut self) {}
 
     /// Returns the number of records pushed into this output since the start.
     fn pushed(&self) -> u64;
@@ -415,13 +448,18 @@ pub struct ToSink<S> {
     fault: Option<Fault>,
     watermark: Arc<SeenWatermark>,
     delivered: Arc<Delivered>,
+    /// True if the sink publishes with checkpoints, and not at the end of its stream.
+    is_staged: bool,
+    /// True if the stream of the sink had ended in the checkpoint from which the query goes on.
+    had_ended: bool,
 }
 
 impl<S> ToSink<S> {
     pub(crate) fn new(sink: S, delivered: Arc<Delivered>) -> Self {
         let watermark = Arc::new(SeenWatermark::new());
         delivered.watermarks.lock().push(Arc::clone(&watermark));
-        ToSink { sink, pushed: 0, reported: 0, fault: None, watermark, delivered }
+        let (fault, is_staged, had_ended) = (None, false, false);
+        ToSink { sink, pushed: 0, reported: 0, fault, watermark, delivered, is_staged, had_ended }
     }
 }
 
@@ -484,8 +522,33 @@ impl<T, S: Sink<T>> TaskOutput<T> for ToSink<S> {
             }
             Mark::InputWatermark(_) | Mark::Idle | Mark::Barrier(_) | Mark::End => {}
         }
+        if self.had_ended {
+            return Ok(());
+        }
         self.sink.on_mark(mark)?;
-        if mark == Mark::End { self.sink.finish() } else { Ok(()) }
+        if mark == Mark::End && !self.is_staged { self.sink.finish() } else { Ok(()) }
+    }
+
+    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+        let publisher = self.sink.stages();
+        self.is_staged = publisher.is_some();
+        publisher
+    }
+
+    fn prepare(&mut self, checkpoint: u64, is_last: bool) -> Result<Vec<u8>, Fault> {
+        if self.is_staged { self.sink.prepare(checkpoint, is_last) } else { Ok(Vec::new()) }
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.sink.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.sink.load(state)
+    }
+
+    fn note_ended(&mut self) {
+        self.had_ended = true;
     }
 
     fn check(&mut self) -> Result<(), Fault> {

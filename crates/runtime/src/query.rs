@@ -7,6 +7,7 @@ use thalweg_model::{Clock, Counts, EventTime, ProcessingTime};
 use thalweg_scheduling::{OperatorId, QueryId};
 
 use crate::aims::Aims;
+use crate::checkpoints::{CheckpointProgress, Coordinator};
 use crate::driver::Driver;
 use crate::error::QueryError;
 use crate::gradient::LatencySums;
@@ -51,6 +52,8 @@ pub(crate) struct QueryShared {
     is_running: AtomicBool,
     outcome: Mutex<Outcome>,
     ended: Condvar,
+    /// Checkpoints of the query, if it takes any. Then one more task counts as left until the last checkpoint is complete.
+    pub(crate) checkpoints: Option<Arc<Coordinator>>,
 }
 
 /// Data of a query that are fixed when the engine admits it, such as its number and the time of the submit.
@@ -255,8 +258,9 @@ impl QueryShared {
         edges: Vec<ReadEdge>,
         delivered: Arc<Delivered>,
         seen: Vec<SeenTask>,
+        checkpoints: Option<Arc<Coordinator>>,
     ) -> Arc<Self> {
-        let tasks_left = seen.len();
+        let tasks_left = seen.len() + usize::from(checkpoints.is_some());
         Arc::new(QueryShared {
             id,
             name,
@@ -275,6 +279,7 @@ impl QueryShared {
                 operators: Vec::new(),
             }),
             ended: Condvar::new(),
+            checkpoints,
         })
     }
 
@@ -309,6 +314,11 @@ impl QueryShared {
     /// to another task.
     pub(crate) fn tasks(&self) -> &[OperatorId] {
         self.tasks.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Asks all sources to put the barrier of the checkpoint `number`. The caller notifies the tasks afterwards.
+    pub(crate) fn put_barrier(&self, number: u64) {
+        self.probes().filter(|probe| probe.is_source()).for_each(|probe| probe.ask_barrier(number));
     }
 
     pub(crate) fn probes(&self) -> impl Iterator<Item = &Arc<Probe>> {
@@ -687,6 +697,26 @@ impl QueryHandle {
         if let Some(driver) = self.driver.upgrade() {
             driver.stop_sources(&self.shared, stop);
         }
+    }
+
+    /// Takes a checkpoint now, and waits until it is complete: durable, and its output published. Returns the progress of
+    /// the checkpoints after it; if this one could not be written, that counts it as failed. Returns `None` if the query takes
+    /// no checkpoints, or has ended before. While the query is paused, no checkpoint becomes complete.
+    pub fn checkpoint(&self) -> Option<CheckpointProgress> {
+        self.shared.checkpoints.as_ref()?.take_one()
+    }
+
+    /// Asks for a checkpoint, as [`checkpoint`](Self::checkpoint) does, and does not wait for it. Does nothing if the query
+    /// takes no checkpoints.
+    pub fn ask_checkpoint(&self) {
+        if let Some(coordinator) = &self.shared.checkpoints {
+            coordinator.ask();
+        }
+    }
+
+    /// Returns the checkpoints of the query so far; `None` if it takes none.
+    pub fn checkpoints(&self) -> Option<CheckpointProgress> {
+        self.shared.checkpoints.as_ref().map(|coordinator| coordinator.progress())
     }
 
     /// Cancels the query: records on their way are dropped, and sinks publish nothing. A running step is

@@ -29,12 +29,16 @@ mod tokens;
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use thalweg_model::{Clock, Counts, Entropy, EventTime, Fault, Mark, ProcessingTime};
+use thalweg_model::{
+    Clock, Counts, Entropy, EventTime, Fault, Mark, ProcessingTime, Publisher, Section, StateError,
+    StateWriter,
+};
 use thalweg_scheduling::{Context, EpochWork, InputOrder};
 
 pub(crate) use self::inlet::{FirstSeen, Inlet, Outlet, Position};
 pub(crate) use self::tokens::Tokens;
 use crate::arrival::{Arrival, context_of};
+use crate::checkpoints::Part;
 use crate::meter::Meter;
 use crate::state_grant::StateGrant;
 
@@ -136,6 +140,31 @@ pub(crate) trait Task: Send {
     /// Returns the name of the operator whose code panicked, after a panic in a step; `None` if no operator's
     /// code did.
     fn faulted(&self) -> Option<&str>;
+
+    /// Returns true if the task can take part in [checkpoints](crate::checkpoints). If it is false, the calls below are
+    /// not made.
+    fn takes_checkpoints(&self) -> bool {
+        false
+    }
+
+    /// Tells the sink of the task that its query takes checkpoints, and returns the part of it that publishes; `None` if the
+    /// task has no sink, or the sink cannot publish with checkpoints. Called before [`restore`](Self::restore).
+    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+        None
+    }
+
+    /// Gives the task its part in the checkpoints of its query. Called before the first step.
+    fn attend(&mut self, _part: Part) {}
+
+    /// Writes the state of the task as it is between two steps, if no emission is unfinished.
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    /// Makes the task go on from its section of a checkpoint. Called before the first step.
+    fn restore(&mut self, _section: &Section) -> Result<(), StateError> {
+        Ok(())
+    }
 }
 
 /// Positions of a task's edges at one moment. Comparing two of them shows what a run of the task has changed.
@@ -198,6 +227,13 @@ pub(crate) struct Probe {
     is_over: AtomicBool,
     /// For a source: the way in which a handle asked it to end, as the code of a [`Stop`]; 0 if none did.
     stop: AtomicU32,
+    /// For a source: number of the checkpoint whose barrier the source was asked to put last; 0 before the first.
+    barrier: AtomicU64,
+    /// For a source: number of the checkpoint whose barrier the source has put last.
+    put_barrier: AtomicU64,
+    /// For a task with several inputs: true if this input waits at a barrier that other inputs have not seen, so that it is
+    /// not read; otherwise empty.
+    at_barrier: Box<[AtomicBool]>,
     /// For a task whose results arrive asynchronously: true if the task takes no more input for now.
     is_full: AtomicBool,
     /// For a task whose results arrive asynchronously: true if its waker was called since the task last
@@ -262,6 +298,9 @@ impl Probe {
             spacing_ns: AtomicU64::new(UNKNOWN_SPACING),
             is_over: AtomicBool::new(false),
             stop: AtomicU32::new(0),
+            barrier: AtomicU64::new(0),
+            put_barrier: AtomicU64::new(0),
+            at_barrier: (0..several).map(|_| AtomicBool::new(false)).collect(),
             is_full: AtomicBool::new(false),
             is_woken: AtomicBool::new(false),
             alarm_ns: AtomicU64::new(NO_ALARM),
@@ -399,7 +438,14 @@ impl Probe {
         if self.is_full.load(Ordering::Relaxed) {
             return unsettled;
         }
-        self.inputs.iter().map(|inlet| inlet.pending(now)).sum::<u64>() + unsettled
+        self.read_inputs().map(|inlet| inlet.pending(now)).sum::<u64>() + unsettled
+    }
+
+    /// Returns the inputs that do not wait at a barrier.
+    fn read_inputs(&self) -> impl Iterator<Item = &Inlet> {
+        let waits =
+            |port: usize| self.at_barrier.get(port).is_some_and(|waits| waits.load(Ordering::Relaxed));
+        self.inputs.iter().enumerate().filter(move |(port, _)| !waits(*port)).map(|(_, inlet)| inlet)
     }
 
     /// Returns the number of waiting records as rows: each waiting record counts as many rows as the average
@@ -458,7 +504,7 @@ impl Probe {
     pub(crate) fn oldest_pending(&self, now: ProcessingTime) -> ProcessingTime {
         let unsettled = ProcessingTime::from_nanos(self.unsettled_since_ns.load(Ordering::Relaxed));
         let arrived = if !self.is_source() {
-            self.inputs.iter().filter_map(Inlet::oldest_ns).min().unwrap_or(u64::MAX)
+            self.read_inputs().filter_map(Inlet::oldest_ns).min().unwrap_or(u64::MAX)
         } else if self.is_on_demand() {
             // Records of a source with a pace have waited since their due time. Records made on demand count
             // as waiting since the last poll.
@@ -475,7 +521,7 @@ impl Probe {
         if self.is_over.load(Ordering::Relaxed) {
             return ProcessingTime::NEVER;
         }
-        if self.stop_asked().is_some() {
+        if self.stop_asked().is_some() || self.barrier_asked().is_some() {
             return ProcessingTime::ZERO;
         }
         ProcessingTime::from_nanos(self.poll_ns.load(Ordering::Relaxed))
@@ -629,6 +675,31 @@ impl Probe {
         if let (Mark::Watermark(watermark), Some(last)) = (mark, self.input_watermarks.get(port)) {
             last.store(watermark.as_micros().cast_unsigned(), Ordering::Relaxed);
         }
+        if let (Mark::Barrier(_), Some(waits)) = (mark, self.at_barrier.get(port)) {
+            waits.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Records that all inputs of a task have seen a barrier, so that all are read again.
+    pub(crate) fn pass_barrier(&self) {
+        self.at_barrier.iter().for_each(|waits| waits.store(false, Ordering::Relaxed));
+    }
+
+    /// Asks a source to put the barrier of the checkpoint `number`, which is above those before.
+    pub(crate) fn ask_barrier(&self, number: u64) {
+        self.barrier.store(number, Ordering::Relaxed);
+    }
+
+    /// Returns the number of the checkpoint whose barrier a source was asked to put and has not put; `None` if there is none.
+    #[inline]
+    pub(crate) fn barrier_asked(&self) -> Option<u64> {
+        let asked = self.barrier.load(Ordering::Relaxed);
+        (asked != self.put_barrier.load(Ordering::Relaxed)).then_some(asked)
+    }
+
+    /// Records that a source has put the barrier of the checkpoint `number`.
+    pub(crate) fn note_barrier(&self, number: u64) {
+        self.put_barrier.store(number, Ordering::Relaxed);
     }
 
     /// Returns the scheduling context of the work at the head of the input that is read next, and the last

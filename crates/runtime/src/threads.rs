@@ -224,7 +224,7 @@ impl Threads {
 
     /// Admits a query: gives its tasks their numbers.
     fn admit(self: &Arc<Self>, built: Built) -> Result<(Arc<QueryShared>, Vec<Seated>), PlanError> {
-        let Built { name, aims, tasks, edges, delivered } = built;
+        let Built { name, aims, tasks, edges, delivered, checkpoints } = built;
         let now = self.clock.now();
         let mut register = self.register.lock();
         let fits = || {
@@ -248,7 +248,7 @@ impl Threads {
         let meters: Vec<_> = seen.iter().map(|seen| Arc::clone(&seen.meter)).collect();
         let entry = Entry { serial, submitted: now, clock: Arc::clone(&self.clock), aims };
         let id = register.observer.next_query();
-        let query = QueryShared::new(id, name, entry, edges, delivered, seen);
+        let query = QueryShared::new(id, name, entry, edges, delivered, seen, checkpoints);
         let ids = register.observer.admit(Arc::clone(&query), new, now);
         let places = register.observer.places();
         register.seats.resize(places, None);

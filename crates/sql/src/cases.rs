@@ -652,7 +652,7 @@ fn run_job(
         builder = builder.policy(by_name(name).map_err(|error| error.to_string())?);
     }
     let stepped = builder.build_stepped().map_err(|error| error.to_string())?;
-    let Stepped { engine, mut workers, growth } = stepped;
+    let Stepped { engine, mut workers, growth, keeper: _keeper } = stepped;
     let parallel = match manner.workers {
         0 | 1 => Parallel::Serial,
         workers => Parallel::Epochs { workers },

@@ -159,7 +159,7 @@ fn measure(setting: Setting, Effort { warm, spans: count, span, steps_per_look }
     let edges = EdgeLimits { block_records: BLOCK_RECORDS, chunk_blocks: 1, chunks_max: 2, marks_max: 8 };
     let builder = Engine::builder().edges(edges).memory_budget_bytes(2 << 30).clock(Arc::new(clock));
     let policy = by_name(setting.policy).expect("it is one of the names");
-    let Stepped { engine, mut workers, growth } =
+    let Stepped { engine, mut workers, growth, keeper: _keeper } =
         builder.policy(policy).build_stepped().expect("settings lie in their range");
     let queries: Vec<_> =
         graphs(setting).into_iter().map(|graph| engine.submit(graph).expect("it fits")).collect();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use thalweg::{Layout, Parallel};
 use thalweg_memory::sync::Mutex;
-use thalweg_model::{EventTime, Fault, Mark, Record, Sink};
+use thalweg_model::{EventTime, Fault, Mark, Publisher, Record, Sink, StateReader, StateWriter};
 
 use crate::sabotage::{Place, Sabotage};
 
@@ -37,7 +37,7 @@ impl Expects {
     pub fn keyed_results(layout: Layout) -> Self {
         match layout.parallel {
             Parallel::Serial => Expects::WindowResults,
-            Parallel::Epochs { .. } => Expects::ResultsOfCopies,
+            Parallel::Epochs { .. } | Parallel::Keyed { .. } => Expects::ResultsOfCopies,
         }
     }
 }
@@ -55,6 +55,10 @@ pub struct Gathered<T>(Arc<Mutex<Seen<T>>>);
 
 struct Seen<T> {
     records: Vec<Record<T>>,
+    /// Number of kept records, from the first one on, that were prepared for a checkpoint.
+    prepared: usize,
+    /// Records that were published with checkpoints, as text, with the numbers of the checkpoints.
+    published: Vec<(u64, Vec<String>)>,
     watermark: EventTime,
     /// Number of kept records, from the first one on, that came before the last watermark. Their stamps were
     /// checked when it came.
@@ -84,7 +88,7 @@ impl<T> Gather<T> {
     }
 }
 
-impl<T: Send> Sink<T> for Gather<T> {
+impl<T: Debug + Send + 'static> Sink<T> for Gather<T> {
     fn write(&mut self, record: Record<T>) -> Result<(), Fault> {
         self.sabotage.check(Place::Sink)?;
         let mut seen = self.gathered.0.lock();
@@ -114,6 +118,21 @@ impl<T: Send> Sink<T> for Gather<T> {
         Ok(())
     }
 
+    /// The description is the records themselves, as text.
+    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+        Some(Box::new(self.gathered.clone()))
+    }
+
+    fn prepare(&mut self, checkpoint: u64, _is_last: bool) -> Result<Vec<u8>, Fault> {
+        let mut seen = self.gathered.0.lock();
+        let news: Vec<String> =
+            seen.records[seen.prepared..].iter().map(|record| format!("{record:?}")).collect();
+        seen.prepared = seen.records.len();
+        let mut description = StateWriter::default();
+        description.put(&(checkpoint, news)).expect("text can be written");
+        Ok(description.into_bytes())
+    }
+
     fn finish(&mut self) -> Result<(), Fault> {
         let mut seen = self.gathered.0.lock();
         if seen.ending != Ending::Ended {
@@ -121,6 +140,15 @@ impl<T: Send> Sink<T> for Gather<T> {
             seen.break_rule(format!("finish was called in state {ending:?}"));
         }
         seen.ending = Ending::Finished;
+        Ok(())
+    }
+}
+
+impl<T: Send + 'static> Publisher for Gathered<T> {
+    fn publish(&mut self, prepared: &[u8]) -> Result<(), Fault> {
+        let mut description = StateReader::new(prepared);
+        let published: (u64, Vec<String>) = description.take().expect("it was prepared by this kind of sink");
+        self.0.lock().published.push(published);
         Ok(())
     }
 }
@@ -165,6 +193,8 @@ impl<T> Default for Gathered<T> {
     fn default() -> Self {
         let seen = Seen {
             records: Vec::new(),
+            prepared: 0,
+            published: Vec::new(),
             watermark: EventTime::MIN,
             behind_watermark: 0,
             ending: Ending::Open,
@@ -201,6 +231,9 @@ pub trait AnyGathered {
 
     /// Returns the first rule that the input of the sink broke, as [`Gathered::broken_rule`] does.
     fn broken_rule(&self) -> Option<String>;
+
+    /// Returns the records that were published with checkpoints, as text, with the numbers of the checkpoints.
+    fn published(&self) -> Vec<(u64, Vec<String>)>;
 }
 
 impl<T: Debug> AnyGathered for Gathered<T> {
@@ -216,6 +249,10 @@ impl<T: Debug> AnyGathered for Gathered<T> {
 
     fn broken_rule(&self) -> Option<String> {
         Gathered::broken_rule(self)
+    }
+
+    fn published(&self) -> Vec<(u64, Vec<String>)> {
+        self.0.lock().published.clone()
     }
 }
 

@@ -28,7 +28,7 @@ pub enum Beat<T> {
 }
 
 /// Source that emits the records of its script, with a latency marker in each poll that makes the fifth,
-/// tenth or any later fifth record. Its state cannot be saved.
+/// tenth or any later fifth record.
 pub struct Script<T> {
     beats: VecDeque<Beat<T>>,
     /// Processing time at which the current pause of the script ends; `None` outside of pauses.
@@ -115,11 +115,17 @@ impl<T: Send + 'static> Source for Script<T> {
         Ok(Polled { status, latency: passes_marker.then_some(now) })
     }
 
-    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
-        Err(StateError::Write("a script has no position".to_owned()))
+    /// The position is the number of records and pauses that are left, and the number of records made. A pause begins again.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&(self.beats.len(), self.made))
     }
 
-    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
-        Err(StateError::Read { offset: 0, reason: "a script has no position".to_owned() })
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let (left, made): (usize, u64) = state.take()?;
+        let done = self.beats.len().checked_sub(left);
+        let done = done.ok_or_else(|| state.wrong("the script is shorter than it was"))?;
+        self.beats.drain(..done);
+        self.made = made;
+        Ok(())
     }
 }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use thalweg_memory::{Budget, Reservation};
 use thalweg_model::{Clock, Entropy, ProcessingTime, SeededEntropy, VirtualClock};
+use thalweg_runtime::checkpoints::Keeper;
 use thalweg_runtime::{
     Engine, Graph, Growth, PlanError, Progress, QueryError, QueryHandle, QueryReport, QueryState, Step,
     Stepped, Worker,
@@ -58,6 +59,8 @@ pub enum Event {
     Pause(QueryIndex),
     /// The query is resumed after a pause.
     Resume(QueryIndex),
+    /// The query is asked to take a checkpoint.
+    Checkpoint(QueryIndex),
     /// All free memory of the budget is reserved, so that the engine has none left.
     Exhaust,
     /// The memory that was reserved to exhaust the budget is released.
@@ -72,6 +75,9 @@ pub struct Simulation {
     engine: Engine,
     workers: Vec<Worker>,
     growth: Growth,
+    keeper: Keeper,
+    /// True if a query of the simulation takes checkpoints, so that the keeper is stepped.
+    takes_checkpoints: bool,
     /// For each worker, the time until which it has reported to be idle; `None` if something has happened
     /// since that may give it work.
     idle: Vec<Option<ProcessingTime>>,
@@ -92,6 +98,9 @@ struct Rest {
     /// Progress of the paused query at the moment from which on no worker ran a task of it; `None` before.
     still_at: Option<Signature>,
 }
+
+/// One of so many actions of the simulation steps the keeper, if a query takes checkpoints.
+const KEEP_ONE_IN: u64 = 8;
 
 /// Values that change whenever a query makes progress: events in, results out, records pending.
 type Signature = (u64, u64, u64);
@@ -126,7 +135,7 @@ impl Simulation {
             .policy(policy)
             .clock(engine_clock)
             .entropy(Box::new(entropy_for(seed, "engine")));
-        let Stepped { engine, workers, growth } =
+        let Stepped { engine, workers, growth, keeper } =
             builder.build_stepped().expect("a setup lies within its range");
         Simulation {
             schedule: entropy_for(seed, "schedule"),
@@ -136,6 +145,8 @@ impl Simulation {
             engine,
             workers,
             growth,
+            keeper,
+            takes_checkpoints: false,
             queries: Vec::new(),
             events: Vec::new(),
             withheld: None,
@@ -169,7 +180,9 @@ impl Simulation {
     /// # Errors
     /// The engine's errors; then nothing was submitted.
     pub fn submit(&mut self, graph: Graph) -> Result<QueryIndex, PlanError> {
-        self.queries.push(Some(self.engine.submit(graph)?));
+        let handle = self.engine.submit(graph)?;
+        self.takes_checkpoints |= handle.checkpoints().is_some();
+        self.queries.push(Some(handle));
         self.idle.fill(None);
         Ok(QueryIndex(self.queries.len() - 1))
     }
@@ -260,6 +273,9 @@ impl Simulation {
         if self.schedule.below(self.setup.grow_one_in) == 0 && self.growth.step() {
             self.idle.fill(None);
         }
+        if self.takes_checkpoints && self.schedule.below(KEEP_ONE_IN) == 0 && self.keeper.step().has_acted {
+            self.idle.fill(None);
+        }
         if self.schedule.below(self.setup.tick_one_in) == 0 {
             let tick_ns = self.schedule.below(self.setup.tick_ns_max);
             self.clock.advance_to(self.clock.now().plus_nanos(tick_ns));
@@ -325,11 +341,13 @@ impl Simulation {
     /// Called when every worker is idle: the pool serves pending requests, or the clock advances.
     fn wait(&mut self) -> bool {
         let due = self.idle.iter().flatten().min().copied().unwrap_or(ProcessingTime::NEVER);
-        let has_grown = self.growth.step();
-        if !has_grown && due == ProcessingTime::NEVER {
+        let kept = self.keeper.step();
+        let due = due.min(kept.due);
+        let has_changed = self.growth.step() || kept.has_acted;
+        if !has_changed && due == ProcessingTime::NEVER {
             return false;
         }
-        if !has_grown {
+        if !has_changed {
             self.clock.advance_to(due);
         }
         self.idle.fill(None);
@@ -365,6 +383,7 @@ impl Simulation {
                 handle(query).into_iter().for_each(QueryHandle::stop_at_watermark);
             }
             Event::Cancel(query) => handle(query).into_iter().for_each(QueryHandle::cancel),
+            Event::Checkpoint(query) => handle(query).into_iter().for_each(QueryHandle::ask_checkpoint),
             Event::Exhaust => {
                 let budget = self.engine.budget();
                 let free = budget.limit_bytes() - budget.used_bytes();

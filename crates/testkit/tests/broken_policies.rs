@@ -263,7 +263,7 @@ fn a_worker_that_dies_is_no_success() {
 #[test]
 fn a_worker_that_is_dropped_is_no_success() {
     within_bounds("a query whose worker was dropped", || {
-        let Stepped { engine, mut workers, growth: _growth } =
+        let Stepped { engine, mut workers, growth: _growth, keeper: _keeper } =
             Engine::builder().run_bytes(1).build_stepped().unwrap();
         let sink = Gather::new(Expects::Anything, &Arc::default());
         let seen = sink.gathered();

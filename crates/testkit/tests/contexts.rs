@@ -248,7 +248,7 @@ fn shown_by(graph: Graph, builder: EngineBuilder, held: Option<(OperatorId, Proc
     let spy = Spy { fcfs: Fcfs::default(), held, shown: Arc::clone(&shown) };
     let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
     let builder = builder.workers(1).clock(engine_clock).policy(Box::new(spy));
-    let Stepped { engine, mut workers, growth } = builder.build_stepped().unwrap();
+    let Stepped { engine, mut workers, growth, keeper: _keeper } = builder.build_stepped().unwrap();
     let running = engine.submit(graph).unwrap();
     let names = running.metrics().tasks.into_iter().map(|task| task.task).collect();
     for _ in 0..1_000_000 {

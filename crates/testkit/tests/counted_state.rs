@@ -68,7 +68,8 @@ fn run(mode: &str, select: &str) -> (Held, Held) {
         // Blocks on edges are as small as possible, because batches on edges are counted in neither figure.
         .edges(batch_edges(usize::MAX, 1, 0))
         .build_stepped();
-    let Stepped { engine, mut workers, growth } = built.expect("settings lie in their range");
+    let Stepped { engine, mut workers, growth, keeper: _keeper } =
+        built.expect("settings lie in their range");
     let graph = assembled.query.plan(Layout { chaining: Chaining::Default, parallel: Parallel::Serial });
     let before = engine.budget().used_bytes() as i64;
     let handle = engine.submit(graph.expect("the stream ends in a sink")).expect("the budget is ample");

@@ -122,7 +122,7 @@ fn delivered(policy: &str) -> Vec<Delivered> {
     let edges = EdgeLimits { block_records: 1, ..EdgeLimits::default() };
     let builder = Engine::builder().workers(1).edges(edges).clock(engine_clock);
     let builder = builder.policy(policy::by_name(policy).expect("it has a name"));
-    let Stepped { engine, mut workers, growth } = builder.build_stepped().unwrap();
+    let Stepped { engine, mut workers, growth, keeper: _keeper } = builder.build_stepped().unwrap();
     let delivered = Arc::new(Mutex::new(Vec::new()));
     let running: Vec<_> = (0..QUERIES)
         .map(|_| {

@@ -30,7 +30,7 @@ fn check(chaining: Chaining) {
     // that.
     let builder = Engine::builder().measured_steps(0);
     let builder = builder.clock(engine_clock).entropy(Box::new(SeededEntropy::new(0)));
-    let Stepped { engine, mut workers, growth } =
+    let Stepped { engine, mut workers, growth, keeper: _keeper } =
         builder.build_stepped().expect("defaults lie in their range");
     // A window has 20,000 events, so several windows fire in the steps that are counted, chained or not.
     let pace = Pace::Drain { nominal_rate_per_s: 2_000, start: EventTime::EPOCH };

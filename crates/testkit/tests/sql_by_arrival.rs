@@ -115,7 +115,8 @@ fn check(asked: &Asked, workers: usize, parallel: Parallel, entropy: &mut Seeded
         .clock(Arc::clone(&shared))
         .entropy(Box::new(SeededEntropy::new(entropy.next_u64())))
         .build_stepped();
-    let Stepped { engine, workers: mut steppers, growth } = built.expect("settings lie in their range");
+    let Stepped { engine, workers: mut steppers, growth, keeper: _keeper } =
+        built.expect("settings lie in their range");
     let layout = Layout { chaining: Chaining::Default, parallel };
     let graph = assembled.query.plan(layout).expect("the stream ends in a sink");
     let handle = engine.submit(graph).expect("the budget is ample");

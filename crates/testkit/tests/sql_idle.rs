@@ -46,7 +46,8 @@ fn run(setting: &str, option: &str) -> Vec<u64> {
     let world = World { clock: Arc::clone(&shared), ..World::default() };
     let assembled = assemble(job, &shared, &world, &mut shown).unwrap_or_else(|error| panic!("{error}"));
     let built = Engine::builder().workers(1).clock(Arc::clone(&shared)).build_stepped();
-    let Stepped { engine, workers: mut steppers, growth } = built.expect("settings lie in their range");
+    let Stepped { engine, workers: mut steppers, growth, keeper: _keeper } =
+        built.expect("settings lie in their range");
     let layout = Layout { chaining: Chaining::Default, parallel: Parallel::Serial };
     let handle = engine.submit(assembled.query.plan(layout).expect("it ends in a sink")).expect("it fits");
     let start = clock.now();

@@ -81,6 +81,16 @@ pub enum Parallel {
         /// of the engine's workers is a good choice.
         workers: usize,
     },
+    /// Several workers, in keyed operators only. They have one instance per worker, and before them each split of a source
+    /// goes through stateless operators by itself, as with [`Epochs`](Parallel::Epochs). One worker at a time runs each
+    /// other operator; a window aggregate that is not keyed reads all splits. Queries that take
+    /// [checkpoints](thalweg_runtime::Checkpoints) are planned so.
+    ///
+    /// Results are the same. Their order is kept within each split and, behind keyed operators, within each key.
+    Keyed {
+        /// Number of instances of each keyed operator; the number of the engine's workers is a good choice.
+        workers: usize,
+    },
 }
 
 /// Rules by which a query is cut into tasks.
@@ -382,7 +392,7 @@ where
             // Several workers run a merging operator. A serial or keyed operator behind it needs a task of
             // its own.
             (Sharing::Merging, Sharing::Serial | Sharing::Keyed) => {
-                planner.is_parallel() && self.head.allowed(planner).shared
+                planner.shares_epochs() && self.head.allowed(planner).shared
             }
             // Each worker runs an instance of the keyed operator, with keys of its own.
             (_, Sharing::Keyed) => planner.exchanges(self.allowed(planner)),

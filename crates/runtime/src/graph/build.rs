@@ -23,6 +23,7 @@ use super::stage::{Opening, Part};
 use super::{EdgeKind, EdgePlan, Graph, Making, ReaderOf, TaskPlan, check};
 use crate::ablations::Ablations;
 use crate::aims::Aims;
+use crate::checkpoints::Coordinator;
 use crate::epochs::EpochTracker;
 use crate::error::PlanError;
 use crate::limits::EdgeLimits;
@@ -94,6 +95,7 @@ pub(crate) struct Built {
     pub(crate) tasks: Vec<BuiltTask>,
     pub(crate) edges: Vec<ReadEdge>,
     pub(crate) delivered: Arc<Delivered>,
+    pub(crate) checkpoints: Option<Arc<Coordinator>>,
 }
 
 /// An edge as one of its readers sees it, for metrics.
@@ -151,7 +153,7 @@ impl Graph {
         wire(&mut built, &paths, &made);
         note_waiting_sources(&mut built);
         let edges = read_edges(names, &edges);
-        Ok(Built { name, aims, tasks: built, edges, delivered })
+        Ok(Built { name, aims, tasks: built, edges, delivered, checkpoints: None })
     }
 }
 

@@ -121,7 +121,7 @@ fn admit(observer: &mut Observer, serial: u64, now: ProcessingTime) -> (QueryId,
     let entry = Entry { serial, submitted: now, clock, aims: Aims::default() };
     let delivered = Delivered::new(horizon.clone(), None);
     let id = observer.next_query();
-    let shared = QueryShared::new(id, "query".to_owned(), entry, Vec::new(), delivered, Vec::new());
+    let shared = QueryShared::new(id, "query".to_owned(), entry, Vec::new(), delivered, Vec::new(), None);
     let probe = Arc::new(Probe::new(Box::default(), Box::default()));
     let meter = Arc::new(Meter::new(Vec::new(), now));
     let task = NewTask { probe, meter, horizon, downstream: Vec::new(), copies: 1 };

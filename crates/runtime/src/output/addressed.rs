@@ -10,7 +10,9 @@
 //! then sent to all edges, which tells every copy that the writer is back.
 
 use thalweg_memory::Stamp;
-use thalweg_model::{Addressed, Clock, EventTime, Fault, Mark, Output, Record};
+use thalweg_model::{
+    Addressed, Clock, EventTime, Fault, Mark, Output, Record, StateError, StateReader, StateWriter,
+};
 
 use super::TaskOutput;
 use crate::arrival::Arrival;
@@ -133,6 +135,17 @@ impl<T: Send + 'static> TaskOutput<Addressed<T>> for ToAddressed<T> {
     }
 
     fn check(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// The last watermark is sent again when the writer is no longer idle, so it is saved with the idleness.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&(self.watermark, self.rest != Rest::None))
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let (watermark, is_idle) = state.take()?;
+        (self.watermark, self.rest) = (watermark, if is_idle { Rest::Idle } else { Rest::None });
         Ok(())
     }
 

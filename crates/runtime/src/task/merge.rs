@@ -6,8 +6,8 @@
 //! ahead of that, a [`Mark::InputWatermark`] before its records names the watermark by which they are late.
 //! So lateness does not depend on the progress of the other inputs.
 //!
-//! A checkpoint must contain this state beside the operators' state, or name to the operators again the
-//! watermark by which records are late. An operator assumes that the last watermark named to it still holds.
+//! A checkpoint contains this state beside the operators' state, because an operator assumes that the last watermark
+//! named to it still holds.
 //!
 //! An input counts as idle when all inputs of its family are silent: those that come from the same place,
 //! such as branches of one stream, or partitions of copies that receive the records of the same writers. A
@@ -20,7 +20,7 @@
 //! [`TURNS_MAX`] runs the others are read, too. By arrival, the input goes first whose oldest record came first, and inputs
 //! on which only marks wait go before all records.
 
-use thalweg_model::{EventTime, LatencyMarker, Mark, ProcessingTime};
+use thalweg_model::{EventTime, LatencyMarker, Mark, ProcessingTime, StateError, StateReader, StateWriter};
 
 use crate::limits;
 
@@ -55,6 +55,8 @@ pub(crate) struct Merge {
     /// operators.
     late_by: EventTime,
     is_idle: bool,
+    /// The barrier that some inputs have seen and others have not; `None` if no input waits at one.
+    barrier: Option<Mark>,
     /// Instant at which the record of the last latency marker that was passed on should have been sent.
     marked_at: ProcessingTime,
     /// Inputs that were found empty in this step of the task; bit `i` stands for input `i`.
@@ -86,6 +88,7 @@ impl Merge {
             watermark: EventTime::MIN,
             late_by: EventTime::MIN,
             is_idle: false,
+            barrier: None,
             marked_at: ProcessingTime::ZERO,
             empty: 0,
             tired: 0,
@@ -161,13 +164,17 @@ impl Merge {
             }
             Mark::Barrier(_) => {
                 self.inputs[place].is_at_barrier = true;
-                self.pass_barrier(mark, emit);
+                self.barrier = Some(mark);
+                self.pass_barrier(emit);
             }
             Mark::End => {
                 self.inputs[place].is_over = true;
                 self.advance(emit);
                 if self.inputs.iter().all(|input| input.is_over) {
                     emit(Mark::End);
+                } else {
+                    // The barrier may have waited for this input only, which has ended without seeing it.
+                    self.pass_barrier(emit);
                 }
             }
         }
@@ -237,11 +244,36 @@ impl Merge {
 
     /// Passes a barrier on when all inputs have seen it. Inputs that have seen the barrier wait for the
     /// others, but not for inputs that have ended.
-    fn pass_barrier(&mut self, barrier: Mark, emit: &mut dyn FnMut(Mark)) {
-        if self.inputs.iter().all(|input| input.is_at_barrier || input.is_over) {
+    fn pass_barrier(&mut self, emit: &mut dyn FnMut(Mark)) {
+        if self.inputs.iter().all(|input| input.is_at_barrier || input.is_over)
+            && let Some(barrier) = self.barrier.take()
+        {
             self.inputs.iter_mut().for_each(|input| input.is_at_barrier = false);
             emit(barrier);
         }
+    }
+
+    /// Writes the progress of all inputs, as it is when a barrier passes.
+    pub(crate) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.inputs.len())?;
+        for InputState { watermark, late_by, is_idle, .. } in &self.inputs {
+            state.put(&(watermark, late_by, is_idle))?;
+        }
+        state.put(&(self.watermark, self.late_by, self.is_idle))
+    }
+
+    /// Reads what [`save`](Self::save) wrote. Inputs that had ended send their end again.
+    pub(crate) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let count: usize = state.take()?;
+        if count != self.inputs.len() {
+            let reason = format!("it had {count} inputs, and has {} now", self.inputs.len());
+            return Err(state.wrong(reason));
+        }
+        for input in &mut self.inputs {
+            (input.watermark, input.late_by, input.is_idle) = state.take()?;
+        }
+        (self.watermark, self.late_by, self.is_idle) = state.take()?;
+        Ok(())
     }
 }
 

@@ -4,11 +4,14 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use thalweg_model::staged::Stages;
-use thalweg_model::{Counts, Entropy, Fault, Input, Mark, Operator, Output};
+use thalweg_model::{
+    Counts, Entropy, Fault, Input, Mark, Operator, Output, Publisher, Section, StateError, StateWriter,
+};
 
 use super::merge::Merge;
 use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
+use crate::checkpoints::Part;
 use crate::output::TaskOutput;
 use crate::ports::{Came, Ports, Visit};
 use crate::state_grant::StateGrant;
@@ -88,6 +91,29 @@ where
     fn faulted(&self) -> Option<&str> {
         self.tail.chain.faulted()
     }
+
+    fn takes_checkpoints(&self) -> bool {
+        true
+    }
+
+    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+        self.tail.stages()
+    }
+
+    fn attend(&mut self, part: Part) {
+        self.tail.attend(part);
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        let mut head = StateWriter::default();
+        self.merge.save(&mut head)?;
+        self.tail.save(&head.into_bytes(), state)
+    }
+
+    fn restore(&mut self, section: &Section) -> Result<(), StateError> {
+        let OperatorTask { tail, merge, .. } = self;
+        tail.restore(section, |head| merge.load(head))
+    }
 }
 
 /// The receiver of the records of one input edge: gives them to an operator chain. If `MEASURED` is true, the
@@ -120,6 +146,30 @@ impl<T, C: Operator<T>, O: Output<C::Out>, const MEASURED: bool> Visit<T> for Fe
             self.chain.process(input, self.output);
         }
         self.taken += before - input.remaining();
+    }
+}
+
+impl<T, P, C, E> OperatorTask<T, P, C, E> {
+    /// Records a mark (such as a watermark) of one of several inputs, and queues the marks that follow from it. Not compiled
+    /// into the loop over records, because marks are rare.
+    #[cold]
+    fn note_mark(&mut self, port: usize, mark: Mark) {
+        self.probe.note_input_mark(port, mark);
+        let OperatorTask { merge, tail, is_over, .. } = self;
+        let mut barrier = None;
+        merge.note_mark(port, mark, &mut |mark| match mark {
+            Mark::Barrier(number) => barrier = Some(number),
+            mark => {
+                *is_over = mark == Mark::End;
+                tail.mark(mark);
+            }
+        });
+        // A barrier is the last of the marks that follow from one.
+        if let Some(number) = barrier {
+            self.probe.pass_barrier();
+            let OperatorTask { merge, tail, .. } = self;
+            tail.put_barrier(number, |head| merge.save(head));
+        }
     }
 }
 
@@ -198,18 +248,15 @@ where
                         break;
                     }
                 }
+                Came::Mark(Mark::Barrier(number)) if is_single => {
+                    let OperatorTask { merge, tail, .. } = self;
+                    tail.put_barrier(number, |head| merge.save(head));
+                }
                 Came::Mark(mark) if is_single => {
                     self.is_over = mark == Mark::End;
                     self.tail.mark(mark);
                 }
-                Came::Mark(mark) => {
-                    self.probe.note_input_mark(port, mark);
-                    let OperatorTask { merge, tail, is_over, .. } = self;
-                    merge.note_mark(port, mark, &mut |mark| {
-                        *is_over = mark == Mark::End;
-                        tail.mark(mark);
-                    });
-                }
+                Came::Mark(mark) => self.note_mark(port, mark),
                 Came::Nothing if is_single => break,
                 Came::Nothing => self.merge.note_empty(port),
             }

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use thalweg_model::staged::{Held, Stages};
 use thalweg_model::{
-    Counts, Entropy, EventTime, Fault, LatencyMarker, Mark, Operator, Output, Piped, ProcessingTime, Source,
-    SourceStatus, Track, Watermarks,
+    Counts, Entropy, EventTime, Fault, LatencyMarker, Mark, Operator, Output, Piped, ProcessingTime,
+    Publisher, Section, Source, SourceStatus, StateError, StateReader, StateWriter, Track, Watermarks,
 };
+
+use thalweg_scheduling::Context;
 
 use super::tail::Tail;
 use super::{Oddities, Probe, StepContext, StepReport, Stop, Task};
+use crate::arrival::Arrival;
+use crate::checkpoints::Part;
 use crate::edge::Watched;
 use crate::firing_latency::Ingestion;
 use crate::output::TaskOutput;
@@ -138,6 +142,61 @@ where
     fn faulted(&self) -> Option<&str> {
         self.tail.chain.faulted()
     }
+
+    fn takes_checkpoints(&self) -> bool {
+        true
+    }
+
+    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+        self.tail.stages()
+    }
+
+    fn attend(&mut self, part: Part) {
+        self.tail.attend(part);
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        let mut head = StateWriter::default();
+        save_position(&self.source, &self.tracker, &self.silence, &mut head)?;
+        self.tail.save(&head.into_bytes(), state)
+    }
+
+    fn restore(&mut self, section: &Section) -> Result<(), StateError> {
+        let SourceTask { source, tracker, silence, tail, .. } = self;
+        tail.restore(section, |head| load_position(source, tracker, silence, head))?;
+        if section.has_ended {
+            // The end is sent again, because the tasks behind may not have seen it.
+            self.is_over = true;
+            self.probe.note_over();
+            self.tail.mark(Mark::End);
+            let context = Context { observed: ProcessingTime::ZERO, token: None };
+            self.probe.set_unsettled(Some(Arrival { now: ProcessingTime::ZERO, context }));
+        }
+        Ok(())
+    }
+}
+
+fn save_position<S: Source>(
+    source: &S,
+    tracker: &impl Track<S::Item>,
+    silence: &Silence,
+    head: &mut StateWriter,
+) -> Result<(), StateError> {
+    source.save(head)?;
+    tracker.save(head)?;
+    head.put(&(silence.is_idle, silence.idled))
+}
+
+fn load_position<S: Source>(
+    source: &mut S,
+    tracker: &mut impl Track<S::Item>,
+    silence: &mut Silence,
+    head: &mut StateReader<'_>,
+) -> Result<(), StateError> {
+    source.load(head)?;
+    tracker.load(head)?;
+    (silence.is_idle, silence.idled) = head.take()?;
+    Ok(())
 }
 
 impl<S, W, C, E> SourceTask<S, W, C, E>
@@ -176,9 +235,19 @@ where
                 self.end(context.now, stop);
                 continue;
             }
-            // A source that was asked to end still emits the records that it has already read, and reads no
-            // more.
-            let limit = if stop.is_some() { 0 } else { pushed_max.min(made_max - made) as usize };
+            let barrier = self.probe.barrier_asked();
+            if let Some(number) = barrier
+                && !self.source.has_pending()
+            {
+                self.probe.note_barrier(number);
+                let SourceTask { source, tracker, silence, tail, .. } = &mut *self;
+                tail.put_barrier(number, |head| save_position(source, tracker, silence, head));
+                continue;
+            }
+            // A source that was asked to end, or to put a barrier, still emits the records that it has already read, and
+            // reads no more.
+            let reads_no_more = stop.is_some() || barrier.is_some();
+            let limit = if reads_no_more { 0 } else { pushed_max.min(made_max - made) as usize };
             // Watermarks below the event time `floor` need not be set: no operator of this task, and nothing
             // downstream, does anything at them.
             let floor = self.tail.output.next_due().min(self.ingestion.next_due());

@@ -3,9 +3,12 @@
 
 use std::collections::VecDeque;
 
-use thalweg_model::{EventTime, Fault, Flow, Mark, Operator, Weighed};
+use thalweg_model::{
+    EventTime, Fault, Flow, Mark, Operator, Publisher, Section, StateError, StateReader, StateWriter, Weighed,
+};
 
 use super::{Probe, StepContext};
+use crate::checkpoints::{Attendance, Part};
 use crate::output::TaskOutput;
 
 /// Maximum number of marks that wait at once to pass through the chain. A source that ends queues four in
@@ -25,6 +28,10 @@ pub(crate) struct Tail<C, E> {
     is_unsettled: bool,
     watermark: EventTime,
     has_ended: bool,
+    attendance: Attendance,
+    /// True if the stream of the task had ended in the checkpoint from which the query goes on. Then the operators and the
+    /// sink take nothing more, and marks pass by them.
+    is_bypassed: bool,
 }
 
 impl<C, E> Tail<C, E> {
@@ -37,6 +44,103 @@ impl<C, E> Tail<C, E> {
             is_unsettled: false,
             watermark: EventTime::MIN,
             has_ended: false,
+            attendance: Attendance::default(),
+            is_bypassed: false,
+        }
+    }
+
+    /// Gives the task its part in the checkpoints of its query.
+    pub(crate) fn attend(&mut self, part: Part) {
+        self.attendance.part = Some(part);
+    }
+
+    /// Queues a barrier. `save` writes the state of the task in front of its operators, which is kept until the barrier has
+    /// passed them.
+    pub(crate) fn put_barrier(
+        &mut self,
+        number: u64,
+        save: impl FnOnce(&mut StateWriter) -> Result<(), StateError>,
+    ) {
+        let mut head = StateWriter::default();
+        self.attendance.error = save(&mut head).err();
+        self.attendance.head = head.into_bytes();
+        self.mark(Mark::Barrier(number));
+    }
+
+    /// Writes the state of the operators and of the sink, behind the state `head` of the task in front of them.
+    pub(crate) fn save<T>(&self, head: &[u8], state: &mut StateWriter) -> Result<(), StateError>
+    where
+        C: Operator<T>,
+        E: TaskOutput<C::Out>,
+    {
+        state.put(head)?;
+        state.put(&self.watermark)?;
+        self.chain.save(state)?;
+        self.output.save(state)
+    }
+
+    /// Makes the operators and the sink go on from their section of a checkpoint. `load` reads the state of the task in front
+    /// of them. If the stream of the task had ended, nothing is loaded, and marks pass by the operators.
+    pub(crate) fn restore<T>(
+        &mut self,
+        section: &Section,
+        load: impl FnOnce(&mut StateReader<'_>) -> Result<(), StateError>,
+    ) -> Result<(), StateError>
+    where
+        C: Operator<T>,
+        E: TaskOutput<C::Out>,
+    {
+        if section.has_ended {
+            self.is_bypassed = true;
+            self.output.note_ended();
+            return Ok(());
+        }
+        let mut state = StateReader::new(&section.state);
+        let head: Vec<u8> = state.take()?;
+        let mut head = StateReader::new(&head);
+        load(&mut head)?;
+        head.finish()?;
+        self.watermark = state.take()?;
+        self.chain.load(&mut state)?;
+        self.output.load(&mut state)?;
+        state.finish()
+    }
+
+    /// Tells the sink that its query takes checkpoints.
+    pub(crate) fn stages<T>(&mut self) -> Option<Box<dyn Publisher>>
+    where
+        C: Operator<T>,
+        E: TaskOutput<C::Out>,
+    {
+        self.output.stages()
+    }
+
+    /// Adds the section of this task to the checkpoint whose barrier has passed the operators.
+    fn add_section<T>(&mut self, number: u64) -> Result<(), Fault>
+    where
+        C: Operator<T>,
+        E: TaskOutput<C::Out>,
+    {
+        let Attendance { head, error, .. } = &mut self.attendance;
+        let (head, error) = (std::mem::take(head), error.take());
+        let prepared = self.output.prepare(number, false)?;
+        let mut state = StateWriter::default();
+        let saved = error.map_or_else(|| self.save(&head, &mut state), Err);
+        if let Some(part) = &self.attendance.part {
+            part.add(number, saved.map(|()| state.into_bytes()), prepared);
+        }
+        Ok(())
+    }
+
+    /// Prepares the last output of a sink, if the query takes checkpoints and the sink publishes with them.
+    fn prepare_last<T>(&mut self) -> Result<Vec<u8>, Fault>
+    where
+        C: Operator<T>,
+        E: TaskOutput<C::Out>,
+    {
+        match &self.attendance.part {
+            Some(part) if !self.is_bypassed => self.output.prepare(part.next_number(), true),
+            _ => Ok(Vec::new()),
         }
     }
 
@@ -131,7 +235,9 @@ impl<C, E> Tail<C, E> {
             if mark.is_none() && !self.chain.is_stalled() {
                 return Ok(true);
             }
-            let flow = {
+            let flow = if self.is_bypassed {
+                Flow::Done
+            } else {
                 let mut output = self.output.open(context.arrival);
                 match mark {
                     Some(mark) if !self.is_emitting => {
@@ -160,10 +266,19 @@ impl<C, E> Tail<C, E> {
             if let Some(mark) = mark {
                 self.is_emitting = false;
                 self.marks.pop_front();
+                if let Mark::Barrier(number) = mark {
+                    self.add_section(number)?;
+                }
+                let last = if mark == Mark::End { self.prepare_last()? } else { Vec::new() };
                 if let Some(mark) = self.chain.forward(mark) {
                     self.output.mark(mark, context.arrival, context.clock)?;
                 }
-                self.has_ended |= mark == Mark::End;
+                if mark == Mark::End {
+                    self.has_ended = true;
+                    if let Some(part) = &mut self.attendance.part {
+                        part.end(last);
+                    }
+                }
             }
         }
     }

@@ -214,7 +214,7 @@ impl Planner {
     pub(super) fn keyed_copies(&self) -> u32 {
         match self.parallel {
             Parallel::Serial => 1,
-            Parallel::Epochs { workers } => workers.min(PARTITIONS_MAX) as u32,
+            Parallel::Epochs { workers } | Parallel::Keyed { workers } => workers.min(PARTITIONS_MAX) as u32,
         }
     }
 
@@ -282,6 +282,11 @@ impl Planner {
     }
 
     pub(super) fn is_parallel(&self) -> bool {
+        self.parallel != Parallel::Serial
+    }
+
+    /// Returns true if several workers may share an operator epoch by epoch.
+    pub(super) fn shares_epochs(&self) -> bool {
         matches!(self.parallel, Parallel::Epochs { .. })
     }
 
@@ -293,7 +298,7 @@ impl Planner {
         all_gather: bool,
     ) -> EdgeKind {
         let allowed = segment.allowed(self);
-        if self.is_parallel() && all_gather && allowed.shared {
+        if self.shares_epochs() && all_gather && allowed.shared {
             EdgeKind::Containers
         } else if self.spreads(allowed) {
             EdgeKind::Partitions

@@ -1,0 +1,80 @@
+//! The part that one task has in the checkpoints of its query.
+
+use std::sync::Arc;
+
+use thalweg_model::{Section, StateError};
+
+use super::Coordinator;
+
+/// By this a task adds its section to the checkpoint under way, and tells that it has ended. A part that is dropped before
+/// means that the query has failed or was cancelled.
+pub(crate) struct Part {
+    coordinator: Arc<Coordinator>,
+    task: usize,
+    has_ended: bool,
+}
+
+/// State of a task in the checkpoints of its query, as the task itself holds it.
+#[derive(Default)]
+pub(crate) struct Attendance {
+    pub(crate) part: Option<Part>,
+    /// State of the task in front of its operators, such as the position of its source, saved when the barrier that is on
+    /// its way through the operators was put.
+    pub(crate) head: Vec<u8>,
+    /// Error in saving that state.
+    pub(crate) error: Option<StateError>,
+}
+
+impl Part {
+    pub(super) fn new(coordinator: Arc<Coordinator>, task: usize) -> Self {
+        Part { coordinator, task, has_ended: false }
+    }
+
+    /// Returns the number of the next checkpoint, with which output is published that is prepared now.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.coordinator.gathered.lock().number + 1
+    }
+
+    /// Adds the section of this task to the checkpoint `number`, whose barrier has passed. If the state could not be saved or
+    /// does not fit into the memory budget, the checkpoint is given up; what was prepared is published with the next one.
+    pub(crate) fn add(&self, number: u64, state: Result<Vec<u8>, StateError>, prepared: Vec<u8>) {
+        let Coordinator { gathered, pool, .. } = &*self.coordinator;
+        let (state, mut given_up) = match state {
+            Ok(state) => (state, None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        let paid = pool.budget().reserve(state.len() + prepared.len());
+        let is_whole = {
+            let mut gathered = gathered.lock();
+            assert_eq!(gathered.number, number, "one checkpoint is under way");
+            match paid {
+                Ok(paid) => gathered.paid.push(paid),
+                Err(exceeded) => given_up = Some(format!("its state does not fit: {exceeded}")),
+            }
+            let section = Section { state, prepared, ..Section::default() };
+            gathered.sections[self.task] = Some(section);
+            let name = || &self.coordinator.tasks[self.task].name;
+            gathered.given_up = gathered.given_up.take().or(given_up.map(|why| format!("{}: {why}", name())));
+            gathered.is_whole()
+        };
+        if is_whole {
+            self.coordinator.call();
+        }
+    }
+
+    /// Tells that the stream of this task has ended, and what its sink has prepared since the last checkpoint.
+    pub(crate) fn end(&mut self, prepared: Vec<u8>) {
+        self.has_ended = true;
+        self.coordinator.gathered.lock().ended[self.task] = Some(prepared);
+        self.coordinator.call();
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.coordinator.gathered.lock().is_lost = true;
+            self.coordinator.call();
+        }
+    }
+}
