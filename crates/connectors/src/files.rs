@@ -4,7 +4,7 @@
 //! that is being written for a leftover of a killed run. A file system without locks gives no such protection.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -56,6 +56,18 @@ pub trait Files: Disk {
         }
     }
 
+    /// Creates a directory and its missing parents, into all of which nobody else but the administrator can look, and syncs their
+    /// names to disk. A directory that exists keeps its permissions; its name is synced, too.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    fn make_private_directories(&self, path: &Path) -> io::Result<()> {
+        let missing: Vec<&Path> = path.ancestors().take_while(|above| !above.is_dir()).collect();
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        let made = missing.into_iter().rev().filter(|made| *made != path);
+        made.chain([path]).try_for_each(sync_name)
+    }
+
     /// Removes a directory that is empty.
     ///
     /// # Errors
@@ -74,6 +86,17 @@ pub trait Files: Disk {
     /// # Errors
     /// The error of the operating system, and an error if the path is no regular file.
     fn remove_leftover(&self, path: &Path) -> io::Result<bool>;
+
+    /// Opens a file for reading, from the byte at `offset` on.
+    ///
+    /// # Errors
+    /// As [`Disk::open`]. If the file is shorter than `offset`, the call fails with `UnexpectedEof`, or the first read returns
+    /// no bytes.
+    fn open_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        let mut file = self.open(path)?;
+        let passed = io::copy(&mut file.by_ref().take(offset), &mut io::sink())?;
+        if passed < offset { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(file) }
+    }
 
     /// Opens a regular file for random access.
     ///
@@ -208,6 +231,15 @@ fn stands_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Syncs the name of a directory to disk: the entry in the directory above.
+fn sync_name(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        None => Ok(()),
+        Some(above) if above == Path::new("") => File::open(".")?.sync_all(),
+        Some(above) => File::open(above)?.sync_all(),
+    }
+}
+
 fn busy() -> io::Error {
     let error = "another run writes it at present: wait for that, or write to another path";
     io::Error::new(io::ErrorKind::ResourceBusy, error)
@@ -252,12 +284,7 @@ impl Files for RealFiles {
     fn make_directories(&self, path: &Path) -> io::Result<()> {
         let missing: Vec<&Path> = path.ancestors().take_while(|above| !above.is_dir()).collect();
         fs::create_dir_all(path)?;
-        for made in missing.iter().rev() {
-            if let Some(above) = made.parent().filter(|above| *above != Path::new("")) {
-                File::open(above)?.sync_all()?;
-            }
-        }
-        Ok(())
+        missing.into_iter().rev().try_for_each(sync_name)
     }
 
     fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
@@ -277,6 +304,12 @@ impl Files for RealFiles {
             Held::ByUs(_held) => RealDisk.remove(path).map(|()| true),
             Held::ByAnother | Held::Unknown(_) | Held::Gone => Ok(false),
         }
+    }
+
+    fn open_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        let mut file = self.open_file(path)?;
+        file.seek(SeekFrom::Start(offset))?;
+        Ok(Box::new(file))
     }
 
     fn open_file(&self, path: &Path) -> io::Result<File> {
