@@ -1,4 +1,4 @@
-//! The real file system behind [`Disk`]. Nothing else in this crate touches the file system.
+//! The real file system behind [`Disk`]. Only this module and [`files`](crate::files) touch the file system.
 //!
 //! Durable means fsync(file), rename, fsync(directory): [`WriteFile::sync`] does the first, [`Disk::publish`] the
 //! other two. If a caller publishes without a sync, the file may be empty after a power cut.

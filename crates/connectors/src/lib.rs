@@ -2,7 +2,7 @@
 //!
 //! Read the modules in this order:
 //!
-//! 1. [`disk`]: the real file system, behind the trait that simulations replace.
+//! 1. [`disk`]: the real file system, behind the trait that simulations replace; [`files`]: directories and locks.
 //! 2. [`csv`]: files of lines into records ([`CsvSource`], [`TextSource`]), and records into files of lines
 //!    ([`CsvSink`]).
 //! 3. [`paced`]: a generator's values at a given rate, open loop, or as fast as they are taken.
@@ -20,10 +20,11 @@
 //! * Every buffer has a named bound, and is reported by `held_bytes`.
 //!
 //! Absences: no thread is started here, no clock is read, nothing depends on the graph or on scheduling, and nothing
-//! but [`disk`] touches the file system.
+//! but [`disk`] and [`files`] touches the file system.
 #![forbid(unsafe_code)]
 
 pub mod disk;
+pub mod files;
 pub mod in_progress;
 
 pub mod csv;
@@ -43,6 +44,7 @@ pub use csv::{
 };
 pub use discard::Discard;
 pub use disk::RealDisk;
+pub use files::{Entry, Files, RealFiles, Standing};
 pub use in_progress::{InProgressFile, SealedFile};
 pub use paced::{
     Arrivals, Delay, Disorder, EarlyShare, Load, LoadError, MARKER_EVERY, PARETO_TIMES_MAX, Pace, PaceError,

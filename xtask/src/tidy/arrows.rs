@@ -11,7 +11,7 @@ use super::manifest::dependency_line;
 use super::tree::Tree;
 
 /// All packages of the workspace, each with the packages on which it may depend.
-pub(super) const ROOMS: [(&str, &[&str]); 20] = [
+pub(super) const ROOMS: [(&str, &[&str]); 21] = [
     ("thalweg-model", &[]),
     ("thalweg-memory", &[]),
     ("thalweg-scheduling", &["thalweg-model"]),
@@ -19,6 +19,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 20] = [
     ("thalweg-runtime", &["thalweg-model", "thalweg-memory", "thalweg-scheduling"]),
     ("thalweg", &["thalweg-model", "thalweg-operators", "thalweg-runtime"]),
     ("thalweg-connectors", &["thalweg-model", "thalweg-memory"]),
+    ("thalweg-checkpoints", &["thalweg-model", "thalweg-connectors"]),
     ("thalweg-sql-functions", &["thalweg-model"]),
     ("thalweg-sql-formats", &["thalweg-model", "thalweg-sql-functions"]),
     (
@@ -66,6 +67,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 20] = [
             "thalweg-runtime",
             "thalweg",
             "thalweg-connectors",
+            "thalweg-checkpoints",
             "thalweg-sql",
             "thalweg-steer",
             "thalweg-sim",
@@ -83,6 +85,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 20] = [
             "thalweg-runtime",
             "thalweg",
             "thalweg-connectors",
+            "thalweg-checkpoints",
             "thalweg-sql",
             "thalweg-steer",
             "thalweg-sim",
@@ -100,6 +103,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 20] = [
             "thalweg-runtime",
             "thalweg",
             "thalweg-connectors",
+            "thalweg-checkpoints",
             "thalweg-sql",
             "thalweg-steer",
             "thalweg-sim",
