@@ -10,6 +10,7 @@ mod explain;
 mod near_limit;
 mod run;
 mod script;
+mod state;
 mod stdout;
 mod stop;
 mod test;

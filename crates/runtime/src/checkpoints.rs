@@ -51,13 +51,14 @@ pub struct Checkpoints {
     store: Box<dyn CheckpointStore>,
     every: Option<Duration>,
     from: Option<Checkpoint>,
+    last_number: u64,
     plan: String,
 }
 
 impl Checkpoints {
     /// Creates settings for checkpoints that are kept in `store` and are taken only on demand.
     pub fn new(store: Box<dyn CheckpointStore>) -> Self {
-        Checkpoints { store, every: None, from: None, plan: String::new() }
+        Checkpoints { store, every: None, from: None, last_number: 0, plan: String::new() }
     }
 
     /// Sets the time from the start of one checkpoint to the start of the next. If a checkpoint takes longer, the next one
@@ -71,6 +72,13 @@ impl Checkpoints {
     #[must_use]
     pub fn from(self, from: Checkpoint) -> Self {
         Checkpoints { from: Some(from), ..self }
+    }
+
+    /// Sets the greatest number that a checkpoint of the query has had, such as a damaged one that is passed over. Numbers of
+    /// further checkpoints are greater.
+    #[must_use]
+    pub fn after(self, last_number: u64) -> Self {
+        Checkpoints { last_number, ..self }
     }
 
     /// Sets the plan of the query as text. It is kept with each checkpoint, and a query with another plan does not go on from
@@ -176,14 +184,15 @@ impl Coordinator {
         tasks: &mut [BuiltTask],
         pool: &Arc<Pool>,
     ) -> Result<(Arc<Coordinator>, keeper::Work), PlanError> {
-        let Checkpoints { store, every, from, plan } = settings;
+        let Checkpoints { store, every, from, last_number, plan } = settings;
         if let Some(task) = tasks.iter().find(|task| !task.task.takes_checkpoints()) {
             let reason = "workers share it epoch by epoch, or its results arrive asynchronously".to_owned();
             return Err(PlanError::NotCheckpointed { operator: task.name.clone(), reason });
         }
         let names = names_of(tasks);
         let mut publishers: Vec<_> = tasks.iter_mut().map(|task| task.task.stages()).collect();
-        let number = from.as_ref().map_or(0, |from| from.number);
+        let restored = from.as_ref().map_or(0, |from| from.number);
+        let number = restored.max(last_number);
         match &from {
             Some(from) => restore(from, &plan, &names, tasks, &mut publishers)?,
             None => try_to_save(tasks)?,
@@ -208,7 +217,7 @@ impl Coordinator {
                 is_lost: false,
             }),
             outcome: Mutex::new(Outcome {
-                progress: CheckpointProgress { complete: number, ..CheckpointProgress::default() },
+                progress: CheckpointProgress { complete: restored, ..CheckpointProgress::default() },
                 settled: number,
                 is_over: false,
             }),

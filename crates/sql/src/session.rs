@@ -116,6 +116,9 @@ pub struct Part {
     pub place: Place,
 }
 
+/// Shortest time from one checkpoint to the next, as in Flink.
+pub const CHECKPOINT_INTERVAL_MIN: Duration = Duration::from_millis(10);
+
 /// Settings of a session that this crate knows, as they stand when a job is read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
@@ -149,6 +152,11 @@ pub struct Settings {
     pub spill_dir: Option<PathBuf>,
     /// Greatest number of bytes of the state of a job in that directory: the setting `thalweg.state.spill-size`.
     pub spill_bytes: u64,
+    /// Directory for checkpoints of the job, from which it goes on when it is started again: the setting
+    /// `execution.checkpointing.dir`. `None` takes none.
+    pub checkpoint_dir: Option<PathBuf>,
+    /// Time from one checkpoint to the next: the setting `execution.checkpointing.interval`.
+    pub checkpoint_interval: Option<Duration>,
 }
 
 /// Whether the answers of a job come out while its input comes, or at the end of the input.
@@ -180,8 +188,10 @@ impl RuntimeMode {
 
 /// Setting keys that have a meaning in this crate. Other keys of Flink are ignored silently, as Flink ignores
 /// the keys that begin with `thalweg`.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 16] = [
     "execution.runtime-mode",
+    "execution.checkpointing.dir",
+    "execution.checkpointing.interval",
     "table.local-time-zone",
     "table.exec.state.ttl",
     "table.exec.source.idle-timeout",
@@ -591,6 +601,17 @@ impl Settings {
                 Some("") => return Err(wrong("thalweg.state.spill-dir", "", "a directory")),
                 directory => directory.map(PathBuf::from),
             },
+            checkpoint_dir: match get("execution.checkpointing.dir") {
+                Some("") => return Err(wrong("execution.checkpointing.dir", "", "a directory")),
+                directory => directory.map(checkpoint_dir).transpose()?,
+            },
+            checkpoint_interval: match span("execution.checkpointing.interval")? {
+                Some(interval) if interval < CHECKPOINT_INTERVAL_MIN => {
+                    let text = get("execution.checkpointing.interval").unwrap_or_default();
+                    return Err(wrong("execution.checkpointing.interval", text, "at least 10 ms"));
+                }
+                interval => interval,
+            },
             spill_bytes: match get("thalweg.state.spill-size") {
                 None => SPILL_BYTES_DEFAULT,
                 Some(text) => parse_bytes(text).filter(|bytes| *bytes > 0).ok_or_else(|| {
@@ -609,6 +630,18 @@ fn endless_table(plan: &Plan) -> Option<&str> {
         }
         _ => None,
     })
+}
+
+/// Parses the setting `execution.checkpointing.dir`: a path, also as the URI of a local file.
+fn checkpoint_dir(text: &str) -> Result<PathBuf, SqlError> {
+    let bare = text.strip_prefix("file:").map_or(text, |rest| rest.strip_prefix("//").unwrap_or(rest));
+    if bare.contains("://") {
+        let message = format!(
+            "'execution.checkpointing.dir' is '{text}', and must be a directory on this machine, as a path or as file:///path"
+        );
+        return Err(SqlError::new(Code::Invalid, message));
+    }
+    Ok(PathBuf::from(bare))
 }
 
 /// Parses the setting `thalweg.file-roots`: directories separated by `;`.

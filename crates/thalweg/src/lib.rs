@@ -84,8 +84,8 @@ pub use thalweg_operators::{
 };
 pub use thalweg_runtime::scheduling;
 pub use thalweg_runtime::{
-    Aims, CostClock, EdgeCounts, EdgeLimits, EdgeMemory, EdgeMetrics, Engine, EngineBuilder, EngineMetrics,
-    Execution, Graph, LatencySummary, OperatorCounts, PlanError, ProcessMetrics, Progress, QueryError,
-    QueryHandle, QueryMetrics, QueryReport, QueryState, Step, Stepped, SystemClock, TASK_THREAD_FIELDS,
-    TaskMetrics, TaskState, TaskThread, TaskThreads, WorkerMetrics,
+    Aims, CheckpointProgress, Checkpoints, CostClock, EdgeCounts, EdgeLimits, EdgeMemory, EdgeMetrics,
+    Engine, EngineBuilder, EngineMetrics, Execution, Graph, LatencySummary, OperatorCounts, PlanError,
+    ProcessMetrics, Progress, QueryError, QueryHandle, QueryMetrics, QueryReport, QueryState, Step, Stepped,
+    SystemClock, TASK_THREAD_FIELDS, TaskMetrics, TaskState, TaskThread, TaskThreads, WorkerMetrics,
 };

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read, Write, sink};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
@@ -39,11 +40,12 @@ use thalweg_sql::deliver::Tally;
 use thalweg_sql::error::{Code, SqlError};
 use thalweg_sql::job::{self, Assembled, batch_edges};
 use thalweg_sql::plan::{Column, JoinMethod, Node, Plan};
-use thalweg_sql::session::{Action, Job};
+use thalweg_sql::session::{Action, CHECKPOINT_INTERVAL_MIN, Job};
 use thalweg_sql::spill::Spill;
 
 use super::near_limit;
 use super::script::{Script, ScriptArgs, for_each_table};
+use super::state::JobState;
 use super::stdout::{Gone, shows_rows_on_terminal};
 use super::stop::{self, Deadline};
 use super::told::{Shape, Told};
@@ -83,6 +85,13 @@ pub struct RunArgs {
     /// once, with an error.
     #[arg(long, value_name = "TIME", value_parser = drain_timeout, default_value = stop::DRAIN_TIMEOUT_DEFAULT)]
     drain_timeout: Duration,
+    /// Take checkpoints in this directory, and go on from the newest one: after a crash or a stop, the jobs of the
+    /// file go on where they were, and files that they write are as if nothing had happened.
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Time from one checkpoint to the next [default: the time that the file sets, or else 10s].
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    checkpoint_every: Option<Duration>,
     /// Form of the rows and of the summary.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Shape,
@@ -95,6 +104,13 @@ fn time(text: &str) -> Result<Duration, String> {
     thalweg_sql::session::duration(text)
         .filter(|length| !length.is_zero())
         .ok_or_else(|| format!("`{text}` is no time: write 30s, 5min or 1h"))
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    time(text).and_then(|every| match every >= CHECKPOINT_INTERVAL_MIN {
+        true => Ok(every),
+        false => Err(format!("`{text}` is below {} ms", CHECKPOINT_INTERVAL_MIN.as_millis())),
+    })
 }
 
 fn drain_timeout(text: &str) -> Result<Duration, String> {
@@ -114,6 +130,8 @@ struct Running<'a> {
     spill: Option<Spill>,
     /// Whether the job was asked to end.
     is_asked: bool,
+    /// Number of checkpoints of the job that have failed, as far as they were told.
+    failures_told: u64,
 }
 
 impl Running<'_> {
@@ -121,9 +139,18 @@ impl Running<'_> {
         matches!(self.handle.state(), QueryState::Running | QueryState::Paused)
     }
 
+    fn takes_checkpoints(&self) -> bool {
+        self.handle.checkpoints().is_some()
+    }
+
     /// Asks the job to end; the module [`stop`] describes what follows.
     fn ask(&mut self, emits_partial: bool) {
         self.is_asked = true;
+        if self.takes_checkpoints() && !emits_partial {
+            // The next run goes on from the last checkpoint, so nothing is published that this run has not finished.
+            let _ = self.handle.checkpoint();
+            return self.handle.cancel();
+        }
         match (emits_partial, self.end.is_bounded()) {
             (true, _) => self.handle.stop(),
             (false, false) => self.handle.stop_at_watermark(),
@@ -158,6 +185,11 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<End> {
         told.note("nothing to run: the file has no INSERT and no query");
         return Ok(End::Complete);
     }
+    let (jobs, states) =
+        JobState::of_jobs(jobs, &script.base, args.state.as_deref(), args.checkpoint_every, told)?;
+    if jobs.is_empty() {
+        return Ok(End::Complete);
+    }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let wanted = Wanted::of(args);
     let engine = engine(&wanted, &jobs, &clock)?;
@@ -172,7 +204,7 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<End> {
     };
     let world = world(&script, &clock, streams);
     let notes = world.notes.clone();
-    let planned = prepare(args.output, &script, &jobs, world, &engine)?;
+    let planned = prepare(args.output, &script, &jobs, states, world, &engine)?;
     let started = Instant::now();
     if let Some(up) = args.length.and_then(|length| started.checked_add(length)) {
         deadline.ask(up);
@@ -203,7 +235,8 @@ pub fn run_until_end(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let engine = engine(&Wanted { workers: Some(workers), ..Wanted::default() }, &jobs, &clock)?;
     let streams = Streams { stdin: Some(Box::new(std::io::empty())), stdout, stderr: Box::new(sink()) };
-    let planned = prepare(Shape::Text, script, &jobs, world(script, &clock, streams), &engine)?;
+    let states = jobs.iter().map(|_| None).collect();
+    let planned = prepare(Shape::Text, script, &jobs, states, world(script, &clock, streams), &engine)?;
     let running = start(script, &jobs, planned, &engine)?;
     let started = Instant::now();
     while running.iter().any(Running::is_running) {
@@ -227,19 +260,21 @@ fn prepare(
     shape: Shape,
     script: &Script,
     jobs: &[Job],
+    states: Vec<Option<JobState>>,
     world: World,
     engine: &Engine,
 ) -> Result<Vec<Planned>> {
     let division = Division { workers: engine.workers(), ..Division::default() };
-    let assembled = assemble(shape, script, jobs, World { division, ..world })?;
-    let planned = jobs.iter().zip(assembled);
+    let checkpointed: Vec<bool> = states.iter().map(Option::is_some).collect();
+    let assembled = assemble(shape, script, jobs, &checkpointed, World { division, ..world })?;
+    let planned = jobs.iter().zip(assembled).zip(states);
     planned
-        .map(|(job, assembled)| {
+        .map(|((job, assembled), state)| {
             if let Some(spill) = &assembled.spill {
                 let opened = spill.open();
                 opened.map_err(|error| anyhow!("{}: {}: {}", error.code, job.name, error.message))?;
             }
-            plan(assembled, engine).map_err(|error| too_large(script, job, &error))
+            plan(assembled, state, engine).map_err(|error| too_large(script, job, &error))
         })
         .collect()
 }
@@ -253,7 +288,7 @@ fn start<'a>(
     let mut running = Vec::new();
     for (job, Planned { graph, tally, end, spill }) in jobs.iter().zip(planned) {
         let handle = engine.submit(graph).map_err(|error| too_large(script, job, &error))?;
-        running.push(Running { handle, job, tally, end, spill, is_asked: false });
+        running.push(Running { handle, job, tally, end, spill, is_asked: false, failures_told: 0 });
     }
     Ok(running)
 }
@@ -345,13 +380,20 @@ fn world(script: &Script, clock: &Arc<dyn Clock>, streams: Streams) -> World {
 }
 
 /// Assembles all jobs of a script. They share resources that exist only once, such as the standard streams.
-fn assemble(shape: Shape, script: &Script, jobs: &[Job], mut world: World) -> Result<Vec<Assembled>> {
+fn assemble(
+    shape: Shape,
+    script: &Script,
+    jobs: &[Job],
+    checkpointed: &[bool],
+    mut world: World,
+) -> Result<Vec<Assembled>> {
     let clock = Arc::clone(&world.clock);
     let stdout = Arc::clone(&world.stdout);
     let mut assembled = Vec::new();
-    for (job, number) in jobs.iter().zip(0..) {
+    for ((job, takes_checkpoints), number) in jobs.iter().zip(checkpointed).zip(0..) {
         let zone = job.settings.zone;
         (world.zone, world.shared) = (zone, world.shared.for_job(number));
+        world.takes_checkpoints = *takes_checkpoints;
         let mut shown = |columns: &[Column], changes: Changes| {
             let has_kinds = !changes.is_none();
             let shown = match shape {
@@ -390,14 +432,26 @@ fn too_large(script: &Script, job: &Job, error: &PlanError) -> anyhow::Error {
     }
 }
 
-fn plan(job: Assembled, engine: &Engine) -> Result<Planned, PlanError> {
+fn plan(job: Assembled, state: Option<JobState>, engine: &Engine) -> Result<Planned, PlanError> {
     let Assembled { query, tally, end, spill } = job;
-    Ok(Planned { graph: query.plan(layout(engine.workers()))?, tally, end, spill })
+    let graph = match state {
+        None => query.plan(layout(engine.workers()))?,
+        Some(state) => {
+            query.plan(layout_with_checkpoints(engine.workers()))?.with_checkpoints(state.checkpoints())
+        }
+    };
+    Ok(Planned { graph, tally, end, spill })
 }
 
 /// Returns how a job is divided into tasks for a given number of workers.
 fn layout(workers: usize) -> Layout {
     let parallel = if workers > 1 { Parallel::Epochs { workers } } else { Parallel::Serial };
+    Layout { chaining: Chaining::Default, parallel }
+}
+
+/// Returns how a job that takes checkpoints is divided into tasks for a given number of workers.
+fn layout_with_checkpoints(workers: usize) -> Layout {
+    let parallel = if workers > 1 { Parallel::Keyed { workers } } else { Parallel::Serial };
     Layout { chaining: Chaining::Default, parallel }
 }
 
@@ -413,7 +467,7 @@ pub fn tasks(script: &Script, job: &Job, workers: u64) -> Result<String> {
     let into = job.parts.iter().filter_map(|part| part.into.as_ref());
     world.collected = into.map(|table| (table.name.clone(), Collected::default())).collect();
     world.division.workers = usize::try_from(workers).unwrap_or(usize::MAX);
-    let assembled = assemble(Shape::Text, script, std::slice::from_ref(job), world)?;
+    let assembled = assemble(Shape::Text, script, std::slice::from_ref(job), &[false], world)?;
     let mut text = String::new();
     for job in assembled {
         let layout = layout(usize::try_from(workers).unwrap_or(usize::MAX));
@@ -464,6 +518,7 @@ impl Watch<'_> {
         let note = || self.notes.take().iter().for_each(|note| told.note(note));
         loop {
             note();
+            running.iter_mut().for_each(|job| self.tell_failures(job));
             for job in running.extract_if(.., |job| !job.is_running()) {
                 // The job may have added notes just before it ended. They are shown before its summary.
                 note();
@@ -504,6 +559,16 @@ impl Watch<'_> {
         end
     }
 
+    /// Tells the user that a checkpoint of a job has failed, once for each look.
+    fn tell_failures(&self, running: &mut Running<'_>) {
+        let Some(progress) = running.handle.checkpoints() else { return };
+        if progress.failed > running.failures_told {
+            running.failures_told = progress.failed;
+            let why = progress.last_failure.as_deref().unwrap_or("no reason is known");
+            self.told.note(&format!("{}: a checkpoint has failed: {why}", running.job.name));
+        }
+    }
+
     /// Warns that state has nearly filled the memory budget. Returns false if no operator holds state, so that something
     /// else has filled the budget.
     fn warn_of_state(&self, running: &[Running<'_>]) -> bool {
@@ -520,6 +585,13 @@ impl Watch<'_> {
         let emits_partial = self.args.emit_partial;
         if before == Request::None {
             running.iter_mut().for_each(|job| job.ask(emits_partial));
+        }
+        let goes_on = |job: &Running<'_>| !emits_partial && job.takes_checkpoints();
+        if running.iter().any(goes_on) {
+            self.told.note("asked to end: a last checkpoint was taken, from which the next run goes on");
+            if running.iter().all(goes_on) {
+                return;
+            }
         }
         let waits = |job: &Job| job.parts.iter().any(|part| waits_for_watermarks(&part.plan));
         let mut means = Vec::new();
@@ -553,10 +625,14 @@ impl Watch<'_> {
     }
 
     /// Reports how a job has ended, and returns what this means for the exit code.
-    fn tell(&self, Running { handle, job, tally, end, spill, is_asked }: Running<'_>) -> End {
+    fn tell(&self, running: Running<'_>) -> End {
+        let takes_checkpoints = running.takes_checkpoints();
+        let Running { handle, job, tally, end, spill, is_asked, .. } = running;
         let (metrics, bad) = (handle.metrics(), handle.progress().bad);
         let (is_stopped_early, is_published) = match handle.wait() {
             Ok(_) => (!end.is_complete(), true),
+            // An unbounded job with checkpoints is complete up to its last one.
+            Err(QueryError::Cancelled) if is_asked && takes_checkpoints => (end.is_bounded(), true),
             Err(QueryError::Cancelled) if is_asked => (true, false),
             Err(error) if self.gone.is_all(job, error.code()) => return End::ReaderGone,
             Err(error) => {

@@ -1,0 +1,123 @@
+//! Checkpoints of the jobs of a run in a directory: `--state DIR`.
+//!
+//! Each job has a directory of its own in DIR, by its name. A job whose newest checkpoint says that it has finished does not
+//! run again. Every other job goes on from its newest whole checkpoint, if there is one. A job that was changed since is
+//! refused: the checkpoint has its plan, and the two are compared before anything is loaded.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use thalweg::Checkpoints;
+use thalweg_checkpoints::{CheckpointError, QueryDirectory, Restored, StateDirectory};
+use thalweg_connectors::RealFiles;
+use thalweg_model::Coded;
+use thalweg_sql::plan::explain::shown;
+use thalweg_sql::session::Job;
+
+use super::told::Told;
+
+/// Time from one checkpoint to the next, unless it is set: as long as a user can well do without results after a crash.
+const EVERY_DEFAULT: Duration = Duration::from_secs(10);
+
+/// The directory for the checkpoints of one job, and the checkpoint from which it goes on.
+pub struct JobState {
+    directory: QueryDirectory,
+    restored: Option<Restored>,
+    every: Duration,
+    plan: String,
+}
+
+impl JobState {
+    /// Opens the directories for the checkpoints of `jobs`, in their order; `None` for a job that takes no checkpoints. `state`
+    /// and `every` come from the command line, and precede the settings of the jobs. A job that has finished is told and left
+    /// out; the jobs that are left are returned.
+    ///
+    /// # Errors
+    /// An error with its code if a directory is in use, cannot be used, or has only damaged checkpoints, and if a job keeps state on disk
+    /// in another way.
+    pub fn of_jobs(
+        jobs: Vec<Job>,
+        base: &Path,
+        state: Option<&Path>,
+        every: Option<Duration>,
+        told: &Told,
+    ) -> Result<(Vec<Job>, Vec<Option<JobState>>)> {
+        let mut opened: Vec<(PathBuf, StateDirectory)> = Vec::new();
+        let (mut running, mut states) = (Vec::new(), Vec::new());
+        for job in jobs {
+            // A directory on the command line is relative to where the user stands, one in the file to the file.
+            let of_file = job.settings.checkpoint_dir.as_ref().map(|directory| base.join(directory));
+            let Some(path) = state.map(Path::to_owned).or(of_file) else {
+                running.push(job);
+                states.push(None);
+                continue;
+            };
+            if job.settings.spill_dir.is_some() {
+                return Err(anyhow!(
+                    "UNSUPPORTED: {}: state on disk, 'thalweg.state.spill-dir', is not part of checkpoints yet: give the job more \
+                     --memory-budget, or run it without --state",
+                    job.name
+                ));
+            }
+            let wrong = |error: CheckpointError| anyhow!("{}: {}: {error}", error.code(), job.name);
+            let known =
+                opened.iter().find(|(known, _)| *known == path).map(|(_, directory)| directory.clone());
+            let directory = match known {
+                Some(directory) => directory,
+                None => {
+                    let directory = StateDirectory::open(Arc::new(RealFiles), &path).map_err(wrong)?;
+                    opened.push((path, directory.clone()));
+                    directory
+                }
+            };
+            let directory = directory.query(&job.name).map_err(wrong)?;
+            let restored = directory.newest().map_err(wrong)?;
+            let passed_over = restored.iter().flat_map(|restored| &restored.passed_over);
+            passed_over.for_each(|damaged| {
+                told.note(&format!("{}: a checkpoint is passed over: {damaged}", job.name))
+            });
+            match restored.as_ref().map(|restored| (restored.checkpoint.number, restored.checkpoint.is_last))
+            {
+                Some((_, true)) => {
+                    let directory = directory.path().display();
+                    told.note(&format!(
+                        "{} has finished already, by the checkpoints in {directory}",
+                        job.name
+                    ));
+                    continue;
+                }
+                Some((number, false)) => told.note(&format!("{} goes on from checkpoint {number}", job.name)),
+                None => {}
+            }
+            let every = every.or(job.settings.checkpoint_interval).unwrap_or(EVERY_DEFAULT);
+            let plan = plan_of(&job);
+            running.push(job);
+            states.push(Some(JobState { directory, restored, every, plan }));
+        }
+        Ok((running, states))
+    }
+
+    /// Returns the settings by which the engine takes the checkpoints of the job.
+    pub fn checkpoints(self) -> Checkpoints {
+        let JobState { directory, restored, every, plan } = self;
+        let last_number = directory.last_number().unwrap_or_default();
+        let checkpoints = Checkpoints::new(Box::new(directory)).every(every).after(last_number).plan(plan);
+        match restored {
+            Some(restored) => checkpoints.from(restored.checkpoint),
+            None => checkpoints,
+        }
+    }
+}
+
+/// Returns everything about a job on which its state depends, as text: its plans, where their rows go, and its settings.
+fn plan_of(job: &Job) -> String {
+    let settings = &job.settings;
+    let mut text = format!("time zone {}, state time to live {:?}\n", settings.zone, settings.state_ttl);
+    for part in &job.parts {
+        let into = part.into.as_ref().map_or("result", |table| table.name.as_str());
+        text += &format!("-> {into}\n{}", shown(&part.plan).text());
+    }
+    text
+}
