@@ -53,12 +53,13 @@ pub struct Checkpoints {
     from: Option<Checkpoint>,
     last_number: u64,
     plan: String,
+    id: Option<String>,
 }
 
 impl Checkpoints {
     /// Creates settings for checkpoints that are kept in `store` and are taken only on demand.
     pub fn new(store: Box<dyn CheckpointStore>) -> Self {
-        Checkpoints { store, every: None, from: None, last_number: 0, plan: String::new() }
+        Checkpoints { store, every: None, from: None, last_number: 0, plan: String::new(), id: None }
     }
 
     /// Sets the time from the start of one checkpoint to the start of the next. If a checkpoint takes longer, the next one
@@ -72,6 +73,12 @@ impl Checkpoints {
     #[must_use]
     pub fn from(self, from: Checkpoint) -> Self {
         Checkpoints { from: Some(from), ..self }
+    }
+
+    /// Sets the name by which the query is known in its checkpoints, if that is not the name of the query.
+    #[must_use]
+    pub fn id(self, id: String) -> Self {
+        Checkpoints { id: Some(id), ..self }
     }
 
     /// Sets the greatest number that a checkpoint of the query has had, such as a damaged one that is passed over. Numbers of
@@ -184,7 +191,7 @@ impl Coordinator {
         tasks: &mut [BuiltTask],
         pool: &Arc<Pool>,
     ) -> Result<(Arc<Coordinator>, keeper::Work), PlanError> {
-        let Checkpoints { store, every, from, last_number, plan } = settings;
+        let Checkpoints { store, every, from, last_number, plan, id } = settings;
         if let Some(task) = tasks.iter().find(|task| !task.task.takes_checkpoints()) {
             let reason = "workers share it epoch by epoch, or its results arrive asynchronously".to_owned();
             return Err(PlanError::NotCheckpointed { operator: task.name.clone(), reason });
@@ -228,7 +235,8 @@ impl Coordinator {
             task.task.attend(Part::new(Arc::clone(&coordinator), place));
         }
         let every_ns = every.map(|every| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1));
-        let work = keeper::Work::new(query.to_owned(), plan, store, publishers, every_ns);
+        let id = id.unwrap_or_else(|| query.to_owned());
+        let work = keeper::Work::new(id, plan, store, publishers, every_ns);
         Ok((coordinator, work))
     }
 

@@ -94,6 +94,8 @@ pub enum Action {
 pub struct Job {
     /// Name of the job, for metrics and messages.
     pub name: String,
+    /// True if the name is that of the setting `pipeline.name`, and does not come from the place of the job in the text.
+    pub is_named: bool,
     /// Plans of the job, each with the table into which its rows go.
     pub parts: Vec<Part>,
     /// Line and column at which the statement of the job begins in the text.
@@ -461,10 +463,9 @@ impl Session {
     }
 
     fn job(&self, kind: &str, parts: Vec<Part>, place: Place) -> Result<Job, SqlError> {
-        let name = self
-            .setting("pipeline.name")
-            .map(str::to_owned)
-            .unwrap_or_else(|| format!("{kind}-{}", place.line));
+        let given = self.setting("pipeline.name");
+        let is_named = given.is_some();
+        let name = given.map_or_else(|| format!("{kind}-{}", place.line), str::to_owned);
         let mut warnings: Vec<SqlError> =
             parts.iter().flat_map(|part| kept_for_ever(&part.plan, part.place)).collect();
         // Several parts may read one view.
@@ -477,7 +478,7 @@ impl Session {
             .zip(ends)
             .map(|(plan, (into, place))| Part { plan, into, place })
             .collect();
-        Ok(Job { name, parts, place, settings: self.known_settings()?, warnings })
+        Ok(Job { name, is_named, parts, place, settings: self.known_settings()?, warnings })
     }
 
     fn inserts(&self, inserts: &[Insert], place: Place) -> Result<Job, SqlError> {

@@ -1,6 +1,7 @@
 //! Checkpoints of the jobs of a run in a directory: `--state DIR`.
 //!
-//! Each job has a directory of its own in DIR, by its name. A job whose newest checkpoint says that it has finished does not
+//! Each job has a directory of its own in DIR: by the name that the setting `pipeline.name` gives it, or else by its number
+//! among the jobs of the file, so that lines may be added to the file. A job whose newest checkpoint says that it has finished does not
 //! run again. Every other job goes on from its newest whole checkpoint, if there is one. A job that was changed since is
 //! refused: the checkpoint has its plan, and the two are compared before anything is loaded.
 
@@ -27,6 +28,7 @@ pub struct JobState {
     restored: Option<Restored>,
     every: Duration,
     plan: String,
+    id: String,
 }
 
 impl JobState {
@@ -46,8 +48,8 @@ impl JobState {
     ) -> Result<(Vec<Job>, Vec<Option<JobState>>)> {
         let mut opened: Vec<(PathBuf, StateDirectory)> = Vec::new();
         let (mut running, mut states) = (Vec::new(), Vec::new());
-        for job in jobs {
-            // A directory on the command line is relative to where the user stands, one in the file to the file.
+        for (job, number) in jobs.into_iter().zip(1..) {
+            // Both are relative to the directory in which the command runs.
             let of_file = job.settings.checkpoint_dir.as_ref().map(|directory| base.join(directory));
             let Some(path) = state.map(Path::to_owned).or(of_file) else {
                 running.push(job);
@@ -72,7 +74,8 @@ impl JobState {
                     directory
                 }
             };
-            let directory = directory.query(&job.name).map_err(wrong)?;
+            let id = if job.is_named { job.name.clone() } else { format!("job-{number}") };
+            let directory = directory.query(&id).map_err(wrong)?;
             let restored = directory.newest().map_err(wrong)?;
             let passed_over = restored.iter().flat_map(|restored| &restored.passed_over);
             passed_over.for_each(|damaged| {
@@ -94,16 +97,17 @@ impl JobState {
             let every = every.or(job.settings.checkpoint_interval).unwrap_or(EVERY_DEFAULT);
             let plan = plan_of(&job);
             running.push(job);
-            states.push(Some(JobState { directory, restored, every, plan }));
+            states.push(Some(JobState { directory, restored, every, plan, id }));
         }
         Ok((running, states))
     }
 
     /// Returns the settings by which the engine takes the checkpoints of the job.
     pub fn checkpoints(self) -> Checkpoints {
-        let JobState { directory, restored, every, plan } = self;
+        let JobState { directory, restored, every, plan, id } = self;
         let last_number = directory.last_number().unwrap_or_default();
-        let checkpoints = Checkpoints::new(Box::new(directory)).every(every).after(last_number).plan(plan);
+        let checkpoints =
+            Checkpoints::new(Box::new(directory)).every(every).after(last_number).plan(plan).id(id);
         match restored {
             Some(restored) => checkpoints.from(restored.checkpoint),
             None => checkpoints,

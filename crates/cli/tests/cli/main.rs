@@ -5,6 +5,7 @@
 
 mod command_lines;
 mod demo;
+mod durable;
 mod errors;
 mod file_roots;
 mod hand_over;
