@@ -24,6 +24,7 @@ pub struct SealedFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     in_progress_path: PathBuf,
+    /// True if the file is not removed when this value is dropped: it has its final name, or is kept.
     is_published: bool,
 }
 
@@ -92,6 +93,17 @@ impl SealedFile {
         self.disk.publish(&self.in_progress_path, &self.path)?;
         self.is_published = true;
         Ok(())
+    }
+
+    /// Returns the name that the file has until it gets its final name.
+    pub fn in_progress_path(&self) -> &Path {
+        &self.in_progress_path
+    }
+
+    /// Leaves the file under the name that it has now, so that it can be published or removed later, in this process or in
+    /// another.
+    pub fn keep(mut self) {
+        self.is_published = true;
     }
 
     /// Returns the bytes of memory that the names of the unpublished file take.

@@ -229,6 +229,10 @@ pub struct World {
     /// True if the job takes checkpoints: its sources must be able to go on from a saved position, and its sinks publish
     /// with checkpoints where they can.
     pub takes_checkpoints: bool,
+    /// A number that tells the checkpoints of the run from those of other runs, such as a hash of the directory in which they
+    /// are kept. It is the same after a restart. Sinks write it into the names of unpublished files, so that no other run
+    /// takes them for its own.
+    pub checkpoint_key: u64,
 }
 
 /// How the work of reading a table is divided among tasks. No result depends on it.
@@ -261,6 +265,8 @@ pub struct Shared {
     /// Files that get their final names only when they are complete, each with its content: rows of one sink,
     /// or diverted bad records.
     files: Arc<Mutex<BTreeMap<FileKey, Purpose>>>,
+    /// Hidden files of restored checkpoints that are published later.
+    restored: filesystem::Restored,
     /// The number, within the run, of the job whose tables use this state.
     job: u64,
 }
@@ -314,6 +320,7 @@ impl Default for World {
             spilling: None,
             state_share_bytes: None,
             takes_checkpoints: false,
+            checkpoint_key: 0,
         }
     }
 }
@@ -358,12 +365,20 @@ impl World {
     ///
     /// # Errors
     /// [`SqlError`] if bad records are diverted to a path that is no regular file, cannot be created, or
-    /// belongs to a sink.
+    /// belongs to a sink, or if the job takes checkpoints.
     fn bad_records(&self, table: &Table, options: &bad::BadOptions) -> Result<bad::BadRecords, SqlError> {
         let Some(file) = options.diverts_to() else {
             return Ok(bad::BadRecords::new(options.clone(), None, self.shared.job));
         };
         let path = self.path(file);
+        if self.takes_checkpoints {
+            // The file would lack the records before the checkpoint from which the job goes on.
+            let message = "bad records cannot be diverted in a job that takes checkpoints";
+            let place = table.options.get("thalweg.on-bad").map(|option| option.place);
+            return Err(SqlError::new(Code::Unsupported, message)
+                .at(place)
+                .help("'thalweg.on-bad' = 'skip' counts them, 'fail' ends the job at the first"));
+        }
         let refused = |path: &Path, reason: &str| {
             let message = format!("bad records cannot be diverted to {}: {reason}", path.display());
             let place = table.options.get("thalweg.on-bad").map(|option| option.place);

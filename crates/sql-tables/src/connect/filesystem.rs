@@ -35,9 +35,11 @@ mod listing;
 mod parquet;
 mod part;
 mod partition;
+mod publisher;
 mod replaced;
 mod sink;
 mod split;
+mod staged;
 
 #[cfg(test)]
 mod tests;
@@ -48,6 +50,7 @@ use std::time::Duration;
 use ahead::lines::decoding_by;
 use ahead::{Bound, Helper, Pieces};
 use parquet::{ParquetOptions, ranges_decoding};
+pub(super) use publisher::Restored;
 use split::Helped;
 use thalweg_sql_formats::Format;
 use thalweg_sql_functions::functions::cast::is_castable;

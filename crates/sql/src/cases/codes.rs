@@ -2,7 +2,7 @@
 //! file, so that a misspelt code is found.
 
 /// Error codes that a test case may expect, in the order in which the manual lists them.
-pub(super) const CODES: [&str; 55] = [
+pub(super) const CODES: [&str; 56] = [
     "SYNTAX",
     "UNKNOWN_TABLE",
     "UNKNOWN_COLUMN",
@@ -44,6 +44,7 @@ pub(super) const CODES: [&str; 55] = [
     "UNWRITABLE",
     "SINK_FAILED",
     "SINK_CLOSED",
+    "OUTPUT_LOST",
     "ROWS_NOT_MADE",
     "UNKNOWN_FORMAT",
     "BAD_OPTION",

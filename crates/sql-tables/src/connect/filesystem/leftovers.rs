@@ -6,11 +6,15 @@
 //! its UID or the file itself; see [`Files::remove_leftover`]. Directories are searched as deep as the table
 //! has partition keys; links are not followed, and at most [`LOOKED_AT_MAX`] entries are checked. A leftover
 //! that cannot be removed is noted and otherwise ignored.
+//!
+//! Files that are published with a checkpoint have names of their own (`staged.rs`). A sink whose job takes checkpoints looks
+//! for those of its job when the files of the restored checkpoint are published.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::partition;
+use super::staged::Owner;
 use crate::connect::files::{Entry, Files, Standing};
 use crate::connect::notes::Notes;
 
@@ -27,17 +31,53 @@ pub(super) fn marker(root: &Path, unique_name: &str) -> PathBuf {
     root.join(format!(".part-{unique_name}.inprogress"))
 }
 
-/// Removes leftovers, which are unfinished files of killed runs, below the directory of a table.
-pub(super) fn remove(files: &dyn Files, root: &Path, keys: &[String], success: Option<&str>, notes: &Notes) {
-    let mut looking = Looking { files, root, success, notes, left: LOOKED_AT_MAX, live: HashMap::new() };
-    looking.remove_below(root, keys);
+/// A table below whose directory leftovers are removed.
+pub(super) struct OfTable<'a> {
+    pub(super) files: &'a dyn Files,
+    /// The path of the table: its directory, or its single file.
+    pub(super) root: &'a Path,
+    /// The names of the partition columns.
+    pub(super) keys: &'a [String],
+    pub(super) notes: &'a Notes,
+}
+
+/// Tells of a hidden file, by its path and name, whether it stays.
+type Keeps<'a> = dyn Fn(&Path, &str) -> bool + 'a;
+
+/// Removes leftovers, which are unfinished files of killed runs, below the directory of a table. `success` is the name of its
+/// success files.
+pub(super) fn remove(of: &OfTable<'_>, success: Option<&str>) {
+    Looking::new(of, Sought::Plain { success }).remove_below(of.root, of.keys);
+}
+
+/// Removes unpublished files that the job `owner` has left below the directory of a table, but for those that `keeps` names.
+pub(super) fn remove_staged(of: &OfTable<'_>, owner: &Owner, keeps: &Keeps<'_>) {
+    Looking::new(of, Sought::Staged { owner, keeps }).remove_below(of.root, of.keys);
+}
+
+/// Removes pieces of the single file of a table that the job `owner` has left in `directory`, but for those that `keeps`
+/// names.
+pub(super) fn remove_pieces(of: &OfTable<'_>, directory: &Path, owner: &Owner, keeps: &Keeps<'_>) {
+    let Some(single) = of.root.file_name().and_then(|name| name.to_str()) else { return };
+    let mut looking = Looking::new(of, Sought::Pieces { single, owner, keeps });
+    looking.remove_below(directory, &[]);
+}
+
+/// The leftovers that are looked for.
+enum Sought<'a> {
+    /// Files without checkpoints, and the success files that were not finished.
+    Plain { success: Option<&'a str> },
+    /// Files that would have been published with a checkpoint of a job.
+    Staged { owner: &'a Owner, keeps: &'a Keeps<'a> },
+    /// Pieces of a single file, and the file that was put together of them.
+    Pieces { single: &'a str, owner: &'a Owner, keeps: &'a Keeps<'a> },
 }
 
 struct Looking<'a> {
     files: &'a dyn Files,
     root: &'a Path,
-    success: Option<&'a str>,
     notes: &'a Notes,
+    sought: Sought<'a>,
     /// Number of directory entries that may still be checked for leftovers, which are unfinished files of
     /// killed runs.
     left: usize,
@@ -46,7 +86,29 @@ struct Looking<'a> {
     live: HashMap<String, bool>,
 }
 
-impl Looking<'_> {
+impl<'a> Looking<'a> {
+    fn new(of: &OfTable<'a>, sought: Sought<'a>) -> Self {
+        let OfTable { files, root, notes, .. } = *of;
+        Looking { files, root, notes, sought, left: LOOKED_AT_MAX, live: HashMap::new() }
+    }
+
+    /// Returns whether a file has the name of an unfinished file that is looked for, and its sink has ended.
+    fn is_leftover(&mut self, path: &Path, name: &str) -> bool {
+        let word = match &self.sought {
+            Sought::Plain { success } => word_of(name, *success),
+            Sought::Staged { owner, keeps } => {
+                owner.shown(name).and_then(word_of_part).filter(|_| !keeps(path, name))
+            }
+            Sought::Pieces { single, owner, keeps } => {
+                let rest = owner.shown(name).and_then(|bare| bare.strip_prefix(single));
+                let is_piece =
+                    |rest: &str| rest.is_empty() || rest.strip_prefix('-').and_then(numbered_word).is_some();
+                return rest.is_some_and(is_piece) && !keeps(path, name);
+            }
+        };
+        word.is_some_and(|word| !self.is_live(word))
+    }
+
     fn remove_below(&mut self, directory: &Path, keys: &[String]) {
         // A directory that cannot be listed is skipped: it may still be writable, and if it is not, the sink
         // reports that.
@@ -58,9 +120,7 @@ impl Looking<'_> {
             self.left -= 1;
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             if !is_directory {
-                if let Some(word) = word_of(name, self.success)
-                    && !self.is_live(word)
-                {
+                if self.is_leftover(&path, name) {
                     self.remove(&path);
                 }
             } else if let Some((key, below)) = keys.split_first() {
@@ -97,16 +157,25 @@ impl Looking<'_> {
 /// `.SUCCESS-UID.inprogress`, or the marker file `.part-UID.inprogress`.
 fn word_of<'a>(name: &'a str, success: Option<&str>) -> Option<&'a str> {
     let bare = name.strip_prefix('.')?.strip_suffix(".inprogress")?;
-    let is_word = |text: &&str| {
-        text.len() == WORD_DIGITS && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    };
-    let of_part = || {
-        let rest = bare.strip_prefix("part-")?;
-        let Some((word, number)) = rest.split_once('-') else { return Some(rest) };
-        (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(word)
-    };
-    let of_success = || bare.strip_prefix(success?)?.strip_prefix('-');
-    of_part().filter(is_word).or_else(|| of_success().filter(is_word))
+    let of_marker = || bare.strip_prefix("part-").filter(is_word);
+    let of_success = || bare.strip_prefix(success?)?.strip_prefix('-').filter(is_word);
+    word_of_part(bare).or_else(of_marker).or_else(of_success)
+}
+
+/// Returns the UID in the final name of a file, `part-UID-N`.
+fn word_of_part(name: &str) -> Option<&str> {
+    numbered_word(name.strip_prefix("part-")?)
+}
+
+/// Returns the UID in `UID-N`.
+fn numbered_word(text: &str) -> Option<&str> {
+    let (word, number) = text.split_once('-')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    Some(word).filter(is_word).filter(|_| is_number)
+}
+
+fn is_word(text: &&str) -> bool {
+    text.len() == WORD_DIGITS && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]

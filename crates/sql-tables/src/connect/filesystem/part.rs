@@ -4,7 +4,7 @@
 //! one. So a table can have more partitions than files may be open.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -55,6 +55,16 @@ impl SealedPart {
     pub(super) fn publish(self) -> Result<(), Fault> {
         let SealedPart { file, name } = self;
         Ok(file.publish().map_err(|error| failed(&name, error))?)
+    }
+
+    /// Returns the hidden name of the file.
+    pub(super) fn hidden_path(&self) -> &Path {
+        self.file.in_progress_path()
+    }
+
+    /// Leaves the file under its hidden name when this value is dropped.
+    pub(super) fn keep(self) {
+        self.file.keep();
     }
 
     pub(super) fn held_bytes(&self) -> usize {
@@ -146,14 +156,22 @@ impl Part {
         Ok(Part { content, name, opened_at: now, written_at: now })
     }
 
-    /// Creates the file of the part, whose final name is `path`. The file has a hidden name until it is
+    /// Creates the file of the part, whose final name is `path`. The file has the name `hidden` until it is
     /// complete.
-    pub(super) fn attach(&mut self, disk: Arc<dyn Disk>, path: &Path) -> Result<(), Fault> {
+    pub(super) fn attach(&mut self, disk: Arc<dyn Disk>, path: &Path, hidden: PathBuf) -> Result<(), Fault> {
         self.name = path.display().to_string();
         let file =
-            InProgressFile::create_as(disk, path, hidden(path)).map_err(|error| failed(&self.name, error))?;
+            InProgressFile::create_as(disk, path, hidden).map_err(|error| failed(&self.name, error))?;
         self.file_mut().attach(file);
         Ok(())
+    }
+
+    /// Returns the file of the part, to which no row was written.
+    pub(super) fn into_file(self) -> Option<InProgressFile> {
+        match self.content {
+            Content::Lines { file, .. } => file.file,
+            Content::Columns(_) => None,
+        }
     }
 
     /// Returns whether the file of this part was created, so that rows no longer stay in memory.
@@ -275,7 +293,7 @@ pub(super) fn publish_empty(disk: Arc<dyn Disk>, path: &Path, unique_name: &str)
 
 /// Returns the hidden name that a file has until it is complete, `.NAME.inprogress`. Readers of its
 /// directory ignore it.
-pub(super) fn hidden(path: &Path) -> std::path::PathBuf {
+pub(super) fn hidden(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".inprogress");

@@ -18,19 +18,28 @@ const DEPTH_MAX: usize = 64;
 /// Greatest number of files that are replaced at once.
 const FILES_MAX: usize = 1_000_000;
 
-/// Returns the files that a reader of a directory finds in it and in directories below it. A directory that does not exist
+/// The files that are replaced.
+#[derive(Default)]
+pub(super) struct Old {
+    pub(super) files: Vec<PathBuf>,
+    /// All directories that were searched for them.
+    pub(super) directories: Vec<PathBuf>,
+}
+
+/// Adds the files that a reader of a directory finds in it and in directories below it. A directory that does not exist
 /// has none.
 ///
 /// # Errors
 /// The error of the operating system, and an error for too many files or too deep directories.
-pub(super) fn files_below(files: &dyn Files, directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
+pub(super) fn find_below(files: &dyn Files, directory: &Path, old: &mut Old) -> io::Result<()> {
+    let found = &mut old.files;
     let mut open = vec![(directory.to_owned(), 0)];
     while let Some((directory, depth)) = open.pop() {
         let entries = match files.list(&directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             entries => entries?,
         };
+        old.directories.push(directory);
         for Entry { path, .. } in entries {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if name.starts_with(['.', '_']) {
@@ -54,7 +63,7 @@ pub(super) fn files_below(files: &dyn Files, directory: &Path) -> io::Result<Vec
         }
     }
     found.sort();
-    Ok(found)
+    Ok(())
 }
 
 /// Removes files. One that is gone already is no error.

@@ -31,9 +31,15 @@
 //! INSERT OVERWRITE replaces the files of the table, or of each partition that gets rows, when its job is complete
 //! (`replaced.rs`). A job that is stopped replaces nothing, not even in part.
 //!
+//! With checkpoints, files have another hidden name (`staged.rs`). Each barrier closes all of them, and they are published when
+//! the checkpoint is durable (`publisher.rs`), by bounded jobs, too. So a file under its final name is committed output. Success
+//! files come with the last checkpoint. A single file and INSERT OVERWRITE show nothing before that: their complete files
+//! stand in the state of the sink, the single one in pieces, until the last checkpoint describes all of them.
+//!
 //! Source: Flink's documentation, "FileSystem SQL Connector", "Rolling Policy", "Partition Commit"; `FileSystemTableSink`.
-//! Differs from Flink: files of unbounded jobs are published when they are closed, and not with the next checkpoint; partitions are
-//! committed when the job ends; a table without partitions has its success file, too.
+//! Differs from Flink: without checkpoints, files of unbounded jobs are published when they are closed; with them, files of lines
+//! are closed at each checkpoint, too; partitions are committed when the job ends; a table without partitions has its success
+//! file, too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -47,11 +53,15 @@ use arrow::compute::take_record_batch;
 use arrow::record_batch::RecordBatch;
 use thalweg_connectors::{InProgressFile, SinkError};
 use thalweg_model::disk::Disk;
-use thalweg_model::{Allowance, Clock, EventTime, Fault, ProcessingTime};
+use thalweg_model::{
+    Allowance, Clock, EventTime, Fault, ProcessingTime, Publisher, StateError, StateReader, StateWriter,
+};
 use thalweg_sql_formats::{FormatError, RowKind};
 
-use super::leftovers;
+use super::leftovers::{self, OfTable};
 use super::part::{Part, SealedPart, Writing, hidden, publish_empty};
+use super::publisher::{FilePublisher, Pending, Restored, base, sync_names};
+use super::staged::{self, OutputError, Owner, Prepared, StagedFile, Way};
 use super::{FileFormat, FileSystem, Rolling, partition, replaced};
 use crate::connect::files::{FileKey, Files, Purpose, Standing, refusal_to_replace};
 use crate::connect::java::{JavaText, Use};
@@ -109,6 +119,17 @@ pub(super) struct FileSink {
     /// The locked marker file, which shows other runs that this run is still writing. The file is removed
     /// when this value is dropped.
     marker: Option<InProgressFile>,
+    /// The names of the partition columns.
+    key_names: Vec<String>,
+    /// The job in the hidden names of files that are published with checkpoints.
+    owner: Owner,
+    /// Whether files are published with checkpoints.
+    is_staged: bool,
+    /// Described files that are not published yet.
+    pending: Pending,
+    /// Complete files that the last checkpoint will describe: pieces of a single file, and files of INSERT OVERWRITE.
+    carried: Vec<StagedFile>,
+    restored: Restored,
     count: u64,
     notes: Notes,
     checked_at: Option<ProcessingTime>,
@@ -161,6 +182,12 @@ impl FileSink {
             files_open: 0,
             gathered_max: GATHERED_BYTES_MAX,
             marker: None,
+            key_names: of.partitions.iter().map(|place| table.columns[*place].name.clone()).collect(),
+            owner: Owner::new(world.checkpoint_key, world.shared.job),
+            is_staged: false,
+            pending: Pending::default(),
+            carried: Vec::new(),
+            restored: world.shared.restored.clone(),
             count: 0,
             notes: world.notes.clone(),
             checked_at: None,
@@ -187,10 +214,21 @@ impl FileSink {
             })?;
         }
         if !sink.is_single {
-            let keys: Vec<String> =
-                of.partitions.iter().map(|place| table.columns[*place].name.clone()).collect();
-            let success = sink.success.as_deref();
-            leftovers::remove(sink.files.as_ref(), &sink.root, &keys, success, &sink.notes);
+            let of_table = OfTable {
+                files: sink.files.as_ref(),
+                root: &sink.root,
+                keys: &sink.key_names,
+                notes: &sink.notes,
+            };
+            leftovers::remove(&of_table, sink.success.as_deref());
+        }
+        if sink.is_single && world.takes_checkpoints && matches!(sink.writing, Writing::Columns(..)) {
+            let message = "'thalweg.single-file': one file of parquet cannot be continued after a restart, and this job takes \
+                           checkpoints";
+            let place = table.options.get("thalweg.single-file").map(|option| option.place);
+            return Err(SqlError::new(Code::Unsupported, message).at(place).help(
+                "leave the option out, so that each checkpoint adds a file, or write 'csv' or 'json'",
+            ));
         }
         if sink.is_single {
             for path in [sink.root.clone(), hidden(&sink.root)] {
@@ -236,17 +274,19 @@ impl FileSink {
 
     /// Creates the file of a part in the directory of its partition.
     fn attach(&mut self, part: &mut Part, directory: &str) -> Result<(), Fault> {
-        let path = if self.is_single {
-            self.root.clone()
+        let (path, hidden) = if self.is_single && !self.is_staged {
+            (self.root.clone(), hidden(&self.root))
         } else {
-            let at = self.root.join(directory);
+            let at = base(&self.root, self.is_single).join(directory);
             // The directory is created before every file, because users may delete directories while a job
             // runs.
-            self.files.make_directories(&at).map_err(|error| failed(&at.display().to_string(), error))?;
+            if at != Path::new("") {
+                self.files.make_directories(&at).map_err(|error| failed(&at.display().to_string(), error))?;
+            }
             self.mark()?;
             self.unused(&at)?
         };
-        part.attach(Arc::clone(&self.files) as Arc<dyn Disk>, &path)?;
+        part.attach(Arc::clone(&self.files) as Arc<dyn Disk>, &path, hidden)?;
         self.files_open += 1;
         Ok(())
     }
@@ -254,7 +294,10 @@ impl FileSink {
     /// Ensures that the locked marker file exists in the directory of the table, so that other runs do not
     /// remove the unfinished files of this one.
     fn mark(&mut self) -> Result<(), Fault> {
-        let path = leftovers::marker(&self.root, &self.unique_name);
+        let path = match self.is_single {
+            true => hidden(&self.root),
+            false => leftovers::marker(&self.root, &self.unique_name),
+        };
         let refused = |error| failed(&path.display().to_string(), error);
         if self.marker.is_none() || self.files.standing(&path).map_err(refused)? == Standing::Nothing {
             let disk = Arc::clone(&self.files) as Arc<dyn Disk>;
@@ -266,36 +309,43 @@ impl FileSink {
         Ok(())
     }
 
-    /// Returns the path of the next file in the directory of a partition. A path is passed over if a file
-    /// exists there or at its hidden name.
-    fn unused(&mut self, directory: &Path) -> Result<PathBuf, Fault> {
+    /// Returns the final and the hidden path of the next file in the directory of a partition. A path is passed over if a
+    /// file exists there or at its hidden name.
+    fn unused(&mut self, directory: &Path) -> Result<(PathBuf, PathBuf), Fault> {
         loop {
-            let path = directory.join(format!("part-{}-{}", self.unique_name, self.count));
+            let mut path = match self.is_single {
+                // Pieces of a single file never have a final name of their own.
+                true => self.root.clone().into_os_string(),
+                false => directory.join("part").into_os_string(),
+            };
+            path.push(format!("-{}-{}", self.unique_name, self.count));
+            let path = PathBuf::from(path);
             self.count += 1;
+            let hidden = if self.is_staged { self.owner.hidden(&path) } else { hidden(&path) };
             let standing = |path: &Path| {
                 self.files.standing(path).map_err(|error| failed(&path.display().to_string(), error))
             };
-            if standing(&path)? == Standing::Nothing && standing(&hidden(&path))? == Standing::Nothing {
-                return Ok(path);
+            if standing(&path)? == Standing::Nothing && standing(&hidden)? == Standing::Nothing {
+                return Ok((path, hidden));
             }
         }
     }
 
-    /// Closes the file of a partition. The file gets its final name at once in an unbounded job, else at the
-    /// end of the job.
+    /// Closes the file of a partition. The file gets its final name at once in an unbounded job, in others at the
+    /// end of the job, and with checkpoints by the publisher.
     fn close(&mut self, directory: &str) -> Result<(), Fault> {
         let Some(mut part) = self.open.remove(directory) else { return Ok(()) };
         if !part.has_file() {
             self.attach(&mut part, directory)?;
         }
         self.files_open -= 1;
-        if self.is_single {
+        if self.is_single && !self.is_staged {
             // Another run may write to the same path, so the single file keeps its lock until it has its
             // final name. It is closed only when the query ends.
             return part.publish();
         }
         let sealed = part.seal()?;
-        if self.end.is_bounded() {
+        if self.end.is_bounded() || self.is_staged {
             self.names_bytes += directory.len() + sealed.held_bytes();
             self.sealed.push((directory.to_owned(), sealed));
             return Ok(());
@@ -321,6 +371,49 @@ impl FileSink {
         part.publish()
     }
 
+    /// Closes all files.
+    fn close_all(&mut self) -> Result<(), Fault> {
+        let mut directories: Vec<String> = self.open.keys().cloned().collect();
+        directories.sort();
+        directories.iter().try_for_each(|directory| self.close(directory))
+    }
+
+    /// Makes the names of the complete files durable, and returns their descriptions. From now on they stay when the sink is
+    /// dropped.
+    fn described(&mut self) -> Result<Vec<StagedFile>, Fault> {
+        let mut described = Vec::with_capacity(self.sealed.len());
+        let mut synced: BTreeSet<&str> = BTreeSet::new();
+        for (directory, part) in &self.sealed {
+            let hidden = part.hidden_path();
+            if synced.insert(directory) {
+                sync_names(self.files.as_ref(), hidden)?;
+            }
+            let identity = self.files.identity(hidden);
+            let bytes = identity.map_err(|error| failed(&hidden.display().to_string(), error))?.len_bytes;
+            let hidden = hidden.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+            let name = self.owner.shown(&hidden).unwrap_or_default().to_owned();
+            described.push(StagedFile { directory: directory.clone(), name, hidden, bytes });
+        }
+        for (directory, part) in self.sealed.drain(..) {
+            self.names_bytes -= (directory.len() + part.held_bytes()).min(self.names_bytes);
+            part.keep();
+        }
+        Ok(described)
+    }
+
+    /// Returns whether all files are published with the last checkpoint.
+    fn waits_for_last(&self) -> bool {
+        self.is_single || self.is_replacing
+    }
+
+    /// Notes for the user that INSERT OVERWRITE has replaced nothing.
+    fn note_unchanged(&self) {
+        self.notes.add(format!(
+            "{} is unchanged: INSERT OVERWRITE replaces files when its job is complete",
+            self.root.display()
+        ));
+    }
+
     /// Returns the files that those of the job replace, all of which are complete.
     fn replaced(&self) -> Result<Vec<PathBuf>, Fault> {
         if !self.is_replacing || self.is_single {
@@ -332,12 +425,12 @@ impl FileSink {
             true => vec![self.root.clone()],
             false => of_partitions.into_iter().map(|directory| self.root.join(directory)).collect(),
         };
-        let mut old = Vec::new();
+        let mut old = replaced::Old::default();
         for directory in directories {
-            let found = replaced::files_below(self.files.as_ref(), &directory);
-            old.extend(found.map_err(|error| failed(&directory.display().to_string(), error))?);
+            replaced::find_below(self.files.as_ref(), &directory, &mut old)
+                .map_err(|error| failed(&directory.display().to_string(), error))?;
         }
-        Ok(old)
+        Ok(old.files)
     }
 
     /// Writes the success file into each directory in which a file got its final name.
@@ -524,16 +617,11 @@ impl RowSink for FileSink {
             // The files are removed with these values.
             self.open.clear();
             self.sealed.clear();
-            self.notes.add(format!(
-                "{} is unchanged: INSERT OVERWRITE replaces files when its job is complete",
-                self.root.display()
-            ));
+            self.note_unchanged();
             self.marker = None;
             return Ok(());
         }
-        let mut directories: Vec<String> = self.open.keys().cloned().collect();
-        directories.sort();
-        directories.iter().try_for_each(|directory| self.close(directory))?;
+        self.close_all()?;
         let old = self.replaced()?;
         for (directory, part) in std::mem::take(&mut self.sealed) {
             self.publish(&directory, part)?;
@@ -555,6 +643,108 @@ impl RowSink for FileSink {
     }
 
     fn held_bytes(&self) -> usize {
-        self.names_bytes + self.open.values().map(Part::held_bytes).sum::<usize>()
+        let carried: usize = self.carried.iter().map(StagedFile::held_bytes).sum();
+        let open: usize = self.open.values().map(Part::held_bytes).sum();
+        self.names_bytes + carried + self.pending.held_bytes() + open
+    }
+
+    /// The publisher shares with the sink which files wait for it. One file of parquet cannot be put together of pieces, so
+    /// such a sink has none.
+    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+        if self.is_single && matches!(self.writing, Writing::Columns(..)) {
+            return None;
+        }
+        self.is_staged = true;
+        if self.is_single {
+            // The file shows other runs by its lock that this run writes, and remains empty.
+            self.marker = self.open.remove("").and_then(Part::into_file);
+            self.files_open = 0;
+        }
+        Some(Box::new(FilePublisher {
+            files: Arc::clone(&self.files),
+            root: self.root.clone(),
+            is_single: self.is_single,
+            keys: self.key_names.clone(),
+            success: self.success.clone(),
+            owner: self.owner.clone(),
+            unique_name: self.unique_name.clone(),
+            pending: self.pending.clone(),
+            restored: self.restored.clone(),
+            notes: self.notes.clone(),
+            begun: BTreeSet::new(),
+        }))
+    }
+
+    fn prepare(&mut self, _checkpoint: u64, is_last: bool) -> Result<Vec<u8>, Fault> {
+        self.close_all()?;
+        let described = self.described()?;
+        if self.success.is_some() {
+            for file in &described {
+                if self.begun.insert(file.directory.clone()) {
+                    self.names_bytes += file.directory.len();
+                }
+            }
+        }
+        let is_complete = self.end.is_complete();
+        let (way, files) = if self.waits_for_last() {
+            self.carried.extend(described);
+            if !is_last {
+                return Ok(Vec::new());
+            }
+            let way = match () {
+                () if self.is_replacing && !is_complete => Way::Discard,
+                () if self.is_single => Way::Join,
+                () => Way::Replace,
+            };
+            let carried = std::mem::take(&mut self.carried);
+            // Pieces keep their order, which is that of the rows.
+            (way, if way == Way::Replace { self.pending.with(carried) } else { carried })
+        } else {
+            (Way::Rename, self.pending.with(described))
+        };
+        let mut success = Vec::new();
+        if is_last {
+            match way {
+                Way::Discard => self.note_unchanged(),
+                _ if is_complete => success = self.begun.iter().cloned().collect(),
+                _ => {}
+            }
+            self.marker = None;
+        }
+        if files.is_empty() && success.is_empty() && matches!(way, Way::Rename | Way::Discard) {
+            return Ok(Vec::new());
+        }
+        let prepared = Prepared { way, files, success }.encode();
+        Ok(prepared.map_err(|source| OutputError::Undescribed { root: self.root.clone(), source })?)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&staged::VERSION)?;
+        staged::put_files(state, &self.carried)?;
+        state.put(&self.begun)
+    }
+
+    /// Files that the state names and that have gone would be missed at the end of the job only, so they are looked for now.
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        staged::take_version(state)?;
+        let carried = staged::take_files(state)?;
+        let begun = staged::take_directories(state)?;
+        let base = base(&self.root, self.is_single);
+        for file in &carried {
+            let hidden = file.hidden_path(base);
+            let identity = self.files.identity(&hidden);
+            if identity.is_ok_and(|identity| identity.len_bytes == file.bytes) {
+                self.restored.keep([hidden]);
+                continue;
+            }
+            return Err(state.wrong(format!(
+                "{} is missing or has not {} bytes any more",
+                hidden.display(),
+                file.bytes
+            )));
+        }
+        self.names_bytes += begun.iter().map(String::len).sum::<usize>();
+        (self.carried, self.begun) = (carried, begun.into_iter().collect());
+        Ok(())
     }
 }

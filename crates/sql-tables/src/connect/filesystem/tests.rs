@@ -2,6 +2,7 @@
 //! appear complete.
 
 mod ahead;
+mod checkpoints;
 mod damaged;
 mod faults;
 mod overwriting;
