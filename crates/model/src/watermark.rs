@@ -12,6 +12,7 @@
 use std::time::Duration;
 
 use crate::record::Record;
+use crate::state::{StateError, StateReader, StateWriter};
 use crate::time::{EventTime, ProcessingTime, Span};
 
 /// The rule by which a source derives watermarks from its records.
@@ -111,6 +112,21 @@ pub trait Track<T>: Send {
 
     /// Returns the number of records so far whose stamps were too far ahead of the clock to move a watermark.
     fn ahead_count(&self) -> u64;
+
+    /// Writes the watermark that was given last, and the count of stamps too far ahead. Together with the position of
+    /// the source, this gives the same watermarks after a restart as without one. Called between two records, never
+    /// between [`is_due`](Track::is_due) and [`advance`](Track::advance). The time of the clock is not part of the
+    /// state.
+    ///
+    /// # Errors
+    /// [`StateError`] if a value cannot be written.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
+
+    /// Continues from the state that [`save`](Track::save) wrote. Called before the first record.
+    ///
+    /// # Errors
+    /// [`StateError`] if the bytes are no such state.
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
 
 impl<T> Watermarks<T> for WatermarkStrategy {
@@ -195,6 +211,13 @@ impl WatermarkTracker {
             due_at: EventTime::MIN,
         }
     }
+
+    /// Returns the event time of a record from which the watermark after `last` is due: the next watermark is due when
+    /// `event_time - out_of_order >= last + step`.
+    #[inline(always)]
+    fn due_after(&self, last: EventTime) -> EventTime {
+        last.plus(self.step).plus(self.out_of_order)
+    }
 }
 
 impl<T> Track<T> for WatermarkTracker {
@@ -217,13 +240,28 @@ impl<T> Track<T> for WatermarkTracker {
     fn advance(&mut self, record: &Record<T>) -> EventTime {
         let watermark = record.event_time.minus(self.out_of_order).max(self.last);
         self.last = watermark;
-        // The next watermark is due when `event_time - out_of_order >= last + step`.
-        self.due_at = watermark.plus(self.step).plus(self.out_of_order);
+        self.due_at = self.due_after(watermark);
         watermark
     }
 
     fn ahead_count(&self) -> u64 {
         self.guard.ahead
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        // After the first watermark, `due_at` is at least one step above the least instant.
+        let given = (self.due_at > EventTime::MIN).then_some(self.last);
+        state.put(&given)?;
+        state.put(&self.guard.ahead)
+    }
+
+    /// The instant from which the next watermark is due follows from the last watermark and the strategy.
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let given: Option<EventTime> = state.take()?;
+        self.guard.ahead = state.take()?;
+        self.last = given.unwrap_or(EventTime::MIN);
+        self.due_at = given.map_or(EventTime::MIN, |last| self.due_after(last));
+        Ok(())
     }
 }
 
@@ -265,6 +303,18 @@ where
     fn ahead_count(&self) -> u64 {
         self.guard.ahead
     }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.last)?;
+        state.put(&self.guard.ahead)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.last = state.take()?;
+        self.guard.ahead = state.take()?;
+        self.due = EventTime::MIN;
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -275,6 +325,15 @@ mod tests {
     /// `stamp>watermark` for each, and at the end the number of stamps too far ahead of the clock, if there
     /// are any. `@7` sets the clock to 7 us.
     fn shown(mut tracker: impl Track<()>, words: &str) -> String {
+        let mut shown = shown_by(&mut tracker, words);
+        if tracker.ahead_count() > 0 {
+            shown.push_str(&format!(" {} ahead", tracker.ahead_count()));
+        }
+        shown
+    }
+
+    /// Does the same as [`shown`] for a tracker that is used on, without the number at the end.
+    fn shown_by(tracker: &mut impl Track<()>, words: &str) -> String {
         let mut shown = Vec::new();
         for word in words.split_whitespace() {
             if let Some(now) = word.strip_prefix('@') {
@@ -287,9 +346,6 @@ mod tests {
             } else {
                 word.to_owned()
             });
-        }
-        if tracker.ahead_count() > 0 {
-            shown.push(format!("{} ahead", tracker.ahead_count()));
         }
         shown.join(" ")
     }
@@ -350,5 +406,54 @@ mod tests {
         assert_eq!(shown(tracker, "7 10 25 20 10 20 30"), "7 10>10 25 20>20 10 20 30>30");
         let guarded = strategy.with_ahead_max(Span::from_micros(5)).punctuated(carried);
         assert_eq!(shown(Watermarks::<()>::tracker(guarded), "@20 20 30 25 20"), "20>20 30 25 20 1 ahead");
+    }
+
+    /// Gives `words` to a tracker twice: in one go, and through saved bytes and a new tracker after each word. Both show
+    /// the same, and no prefix of the saved bytes is taken for a state.
+    fn check_saved<T: Track<()>>(new: impl Fn() -> T, words: &str) {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let whole = shown(new(), &words.join(" "));
+        for cut in 0..=words.len() {
+            let mut before = new();
+            let first = shown_by(&mut before, &words[..cut].join(" "));
+            let mut state = StateWriter::default();
+            before.save(&mut state).unwrap();
+            let bytes = state.into_bytes();
+            for end in 0..bytes.len() {
+                assert!(new().load(&mut StateReader::new(&bytes[..end])).is_err());
+            }
+            let mut after = new();
+            let mut reader = StateReader::new(&bytes);
+            after.load(&mut reader).unwrap();
+            reader.finish().unwrap();
+            // The clock stands where it stood: its time is given to a source before each record.
+            let clock = words[..cut].iter().rev().find(|word| word.starts_with('@')).copied().unwrap_or("");
+            let rest = shown_by(&mut after, &format!("{clock} {}", words[cut..].join(" ")));
+            let ahead = after.ahead_count();
+            let ahead = if ahead > 0 { format!("{ahead} ahead") } else { String::new() };
+            let all: Vec<&str> =
+                [&*first, &*rest, &*ahead].into_iter().filter(|part| !part.is_empty()).collect();
+            assert_eq!(all.join(" "), whole, "saved before word {cut}");
+        }
+    }
+
+    /// A tracker that goes on from saved bytes gives the watermarks that it would have given without a restart, and counts
+    /// on.
+    #[test]
+    fn a_saved_tracker_goes_on() {
+        let micros = Span::from_micros;
+        let stamps = format!("100 95 104 105 91 120 -7 {} 3", i64::MAX);
+        for (out_of_order, step) in [(0, 0), (0, 10), (10, 5)] {
+            let strategy = WatermarkStrategy::bounded_out_of_order(micros(out_of_order));
+            check_saved(|| WatermarkTracker::new(strategy.with_step(micros(step))), &stamps);
+        }
+        // A watermark at the least instant is a watermark, too.
+        let bounded = WatermarkStrategy::bounded_out_of_order(micros(5)).with_step(micros(3));
+        check_saved(|| WatermarkTracker::new(bounded), &format!("{0} {0} {1}", i64::MIN, i64::MIN + 9));
+        let guarded = WatermarkStrategy::ascending().with_ahead_max(micros(10)).with_step(Span::ZERO);
+        check_saved(|| WatermarkTracker::new(guarded), "@100 105 111 110 112 @102 112");
+        let carried = |record: &Record<()>| Some(record.event_time).filter(|at| at.as_micros() % 10 == 0);
+        let punctuated = move || Watermarks::<()>::tracker(guarded.punctuated(carried));
+        check_saved(punctuated, "@20 7 10 25 20 40 10 20 30 @40 30 50");
     }
 }
