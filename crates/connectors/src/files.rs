@@ -138,6 +138,10 @@ impl Disk for RealFiles {
         RealDisk.open(path)
     }
 
+    fn open_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        RealDisk.open_at(path, offset)
+    }
+
     /// A run holds the lock of a file until the file gets its final name or is removed, so that no other run
     /// takes it for a leftover. The file is always new: an existing entry at the path is neither followed nor
     /// written to. A file left by a killed run is not locked, and is removed.

@@ -33,6 +33,16 @@ pub trait Disk: Send + Sync {
     /// An error of the operating system, for example if the file is missing or may not be read.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
 
+    /// Opens a file for reading after its first `offset` bytes. A file with fewer bytes reads as ended.
+    ///
+    /// # Errors
+    /// An error of the operating system, for example if the file is missing or may not be read.
+    fn open_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        let mut file = self.open(path)?;
+        io::copy(&mut file.by_ref().take(offset), &mut io::sink())?;
+        Ok(file)
+    }
+
     /// Creates a file for writing. A file that exists under this name is emptied.
     ///
     /// # Errors

@@ -31,8 +31,10 @@
 //! * C3. A sink publishes only complete data under its final name. A failing query publishes no more of its
 //!   unpublished data. In a bounded job nothing is published before the input has ended; a mark of completion
 //!   comes last (`connect/job_end.rs`).
-//! * C4. Reading continues exactly at a saved position, or the position is refused; a stream that cannot be
-//!   read twice reports this.
+//! * C4. Reading continues exactly at a saved position, or the position is refused. A table whose stream cannot be read twice
+//!   has not the ability [`replays`](Abilities::replays), and a job that takes checkpoints refuses it. What several
+//!   sources of a table share is never needed to go on, because each is saved at another moment: every row belongs to one of
+//!   them from the start. Their number follows from the table and the number of workers alone.
 
 pub mod bad;
 mod blackhole;
@@ -408,6 +410,9 @@ impl World {
             self.notes.add(format!("{unfinished} was left by an earlier run and cannot be removed: {error}"));
         }
         let diversion = self.shared.diversions.to(Arc::clone(&self.files) as Arc<dyn Disk>, &path);
+        if self.takes_checkpoints && Arc::strong_count(&diversion) > 1 {
+            return Err(refused(&path, "another table of a job that takes checkpoints diverts to it"));
+        }
         Ok(bad::BadRecords::new(options.clone(), Some(diversion), self.shared.job).with_end(self.end.clone()))
     }
 
@@ -454,6 +459,8 @@ pub struct Abilities {
     pub reads: bool,
     /// Whether a query can write to the table.
     pub writes: bool,
+    /// Whether reading the table can go on from a saved position, so that a job with checkpoints can read it.
+    pub replays: bool,
     /// Whether reading the table comes to an end.
     pub is_bounded: bool,
     /// Whether rows that are read from the table may update or delete earlier rows.
@@ -493,7 +500,24 @@ pub fn bind_source(
         let kinds = world.given_kinds.get(&table.name).map(Arc::clone);
         return Ok(vec![Box::new(memory::Given::new(table, wanted, Arc::clone(rows), kinds))]);
     }
-    readable(table)?.source(wanted, world)
+    let connection = readable(table)?;
+    if world.takes_checkpoints && !connection.abilities().replays {
+        return Err(cannot_replay(table));
+    }
+    connection.source(wanted, world)
+}
+
+/// Returns the refusal of a table that a job with checkpoints would read, and whose input comes only once.
+fn cannot_replay(table: &Table) -> SqlError {
+    let connector = table.options.get("connector");
+    let message = format!(
+        "`{}` cannot be read by a job that takes checkpoints: a checkpoint cannot go back in a stream that is gone, and the \
+         connector '{}' reads such a stream",
+        table.name,
+        connector.map_or("", |connector| &connector.value)
+    );
+    let error = SqlError::new(Code::Unsupported, message).at(connector.map(|connector| connector.place));
+    error.help("put the data in a file, and read it by 'connector' = 'filesystem'")
 }
 
 /// Opens the sink of a table. Its rows have the table columns with the indexes `columns`, in that order.

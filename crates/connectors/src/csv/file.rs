@@ -19,6 +19,9 @@ use super::error::{CsvError, Position};
 /// cost little (one system call in some 100 ms of reading).
 const IDENTITY_CHECK_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
+/// Bytes of a gzip stream that are decompressed and dropped at a time.
+const PASS_BYTES: usize = 256 << 10;
+
 /// Number of compressed bytes that one read of a gzip file returns at most.
 const GZIP_READ_BYTES: usize = 64 << 10;
 
@@ -95,6 +98,33 @@ impl SourceFile {
         Ok(count)
     }
 
+    /// Passes over the first `count` bytes of a file from which nothing was read yet, counted after gunzip. A plain file is
+    /// not read for that. `at` is the place behind them, for errors.
+    ///
+    /// # Errors
+    /// `SourceChanged` if the file has fewer bytes, and the errors of [`read`](Self::read).
+    pub fn pass(&mut self, count: u64, at: Position) -> Result<(), CsvError> {
+        if !self.is_gzip {
+            if self.identity.len_bytes < count {
+                return Err(self.ends_before(self.identity.len_bytes, at));
+            }
+            let opened = self.disk.open_at(&self.path, count);
+            self.bytes = opened.map_err(|source| self.read_error(source, at))?;
+            (self.read_bytes, self.next_check_bytes) = (count, count + IDENTITY_CHECK_BYTES);
+            return Ok(());
+        }
+        let mut passed = vec![0; PASS_BYTES];
+        let mut left = count;
+        while left > 0 {
+            let most = usize::try_from(left).unwrap_or(usize::MAX).min(passed.len());
+            match self.read(&mut passed[..most], at)? {
+                0 => return Err(self.ends_before(count - left, at)),
+                read => left -= read as u64,
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the identity of the version of the file that is being read.
     pub fn identity(&self) -> FileIdentity {
         self.identity
@@ -103,6 +133,11 @@ impl SourceFile {
     /// Returns the bytes that reading this file holds for buffers.
     pub fn held_bytes(&self) -> usize {
         if self.is_gzip { GZIP_READ_BYTES + GZIP_STATE_BYTES } else { 0 }
+    }
+
+    fn ends_before(&self, bytes: u64, at: Position) -> CsvError {
+        let change = format!("it ends after {bytes} bytes, before the place from which it was to be read on");
+        CsvError::SourceChanged { place: at.of(&self.path), change }
     }
 
     fn check_identity(&self, at: Position) -> Result<(), CsvError> {

@@ -38,6 +38,7 @@ use thalweg_model::disk::Disk;
 use thalweg_model::{StateError, StateReader, StateWriter};
 use thalweg_sql_formats::{BadRecord, RECORD_BYTES_MAX, write_base64};
 
+use super::decoding::COUNT_MAX;
 use super::error::{ConnectError, RecordPlace};
 use super::files::FileKey;
 use super::job_end::JobEnd;
@@ -316,8 +317,7 @@ impl BadRecords {
     }
 
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        state.put(&(self.count, self.lines_before, self.recent.next))?;
-        state.put(&self.recent.lines)
+        SavedBad::write(self.count, self.lines_before, &self.recent, state)
     }
 
     /// Reads the saved counts of bad records without applying them.
@@ -327,6 +327,9 @@ impl BadRecords {
     pub(super) fn load(&self, state: &mut StateReader<'_>) -> Result<SavedBad, StateError> {
         let (count, lines_before, next): (u64, u64, usize) = state.take()?;
         let lines: Vec<u64> = state.take()?;
+        if COUNT_MAX < count.max(lines_before) {
+            return Err(state.wrong("no input has so many records"));
+        }
         let places = self.options.bad_max.map_or(0, |bad_max| bad_max + 1);
         if places < lines.len() || (next != 0 && lines.len() <= next) {
             return Err(state.wrong("more bad records are remembered than the table's options ask for"));
@@ -361,6 +364,26 @@ pub(super) struct SavedBad {
     pub(super) count: u64,
     lines_before: u64,
     recent: RecentBad,
+}
+
+impl SavedBad {
+    /// Saves the counts once more, as they were read.
+    ///
+    /// # Errors
+    /// [`StateError`] if they cannot be written.
+    pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        SavedBad::write(self.count, self.lines_before, &self.recent, state)
+    }
+
+    fn write(
+        count: u64,
+        lines_before: u64,
+        recent: &RecentBad,
+        state: &mut StateWriter,
+    ) -> Result<(), StateError> {
+        state.put(&(count, lines_before, recent.next))?;
+        state.put(&recent.lines)
+    }
 }
 
 /// Line numbers of the latest bad records. The vector keeps one line number more than the number of bad

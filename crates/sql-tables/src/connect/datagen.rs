@@ -109,7 +109,7 @@ struct DataGen<'a> {
 impl Connection for DataGen<'_> {
     fn abilities(&self) -> Abilities {
         let is_bounded = self.rows_max.is_some();
-        Abilities { reads: true, is_bounded, ..Abilities::default() }
+        Abilities { reads: true, replays: true, is_bounded, ..Abilities::default() }
     }
 
     fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
@@ -136,7 +136,7 @@ impl Connection for DataGen<'_> {
         };
         // A random time may be late, so a table with event time has one reader.
         let readers = readers(world, self.table, self.rate == RATE_FREE, self.rows_max, &|_, _| false);
-        Ok(Reader::all(readers).map(source).collect())
+        Ok(Reader::all(readers, world.seed).map(source).collect())
     }
 }
 

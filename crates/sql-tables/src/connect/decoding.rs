@@ -19,6 +19,10 @@ const READ_BYTES: usize = 256 << 10;
 /// is too long, and another read.
 const BUFFER_BYTES_MAX: usize = RECORD_BYTES_MAX + READ_BYTES;
 
+/// The greatest offset, or count of lines, rows or bad records, of a saved position. Greater ones are damage; sums of two of
+/// them do not overflow.
+pub(super) const COUNT_MAX: u64 = 1 << 62;
+
 /// Turns the bytes of an input into rows, with a buffer for bytes that are not decoded yet.
 pub(super) struct Decoding {
     decoder: Box<dyn Decoder>,
@@ -199,6 +203,11 @@ impl Decoding {
         self.decoder.position()
     }
 
+    /// Returns whether the input has had all of the rows that were to be dropped, because they had been returned before.
+    pub(super) fn has_dropped_all(&self) -> bool {
+        self.skips == 0
+    }
+
     /// Returns whether all bytes in the buffer are decoded, up to the end of a record, and all rows were returned.
     pub(super) fn is_between_records(&self) -> bool {
         let is_empty = self.start == self.end && self.waiting.is_none() && self.decoder.rows() == 0;
@@ -266,8 +275,15 @@ impl Resume {
         state.put(&(self.at, self.rows, self.bad))
     }
 
+    /// Reads a position back.
+    ///
+    /// # Errors
+    /// [`StateError`] if the bytes are no position, or one that no input has.
     pub(super) fn load(state: &mut StateReader<'_>) -> Result<Self, StateError> {
-        let (at, rows, bad) = state.take()?;
+        let (at, rows, bad): (Position, u64, u64) = state.take()?;
+        if COUNT_MAX < at.offset.max(at.lines).max(rows).max(bad) {
+            return Err(state.wrong("no input has so many records"));
+        }
         Ok(Resume { at, rows, bad })
     }
 }

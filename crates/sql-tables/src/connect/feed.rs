@@ -6,8 +6,8 @@
 //! ```
 //!
 //! When the buffer is full the thread waits, which also blocks the writer of the stream. Rows are returned as
-//! soon as their record is complete. Such a stream cannot be read twice: a source that continues from a saved
-//! position reads the bytes that come from then on, and the bytes in between are lost.
+//! soon as their record is complete. Such a stream cannot be read twice, so its source has no position: a job that takes
+//! checkpoints refuses the table before it runs.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
-use thalweg_sql_formats::{Format, Position};
+use thalweg_sql_formats::Format;
 
 use super::World;
 use super::bad::{BadOptions, BadRecords};
@@ -256,22 +256,14 @@ impl RowSource for StreamSource {
         self.feed.held_bytes() + self.decoding.held_bytes() + self.bad.held_bytes()
     }
 
-    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        self.bad.save(state)
+    /// Fails, because the bytes of the stream come only once.
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Err(StateError::Write(format!("{} cannot be read again from a saved position", self.name)))
     }
 
-    /// Continues from a saved position with the bytes that come from now on; earlier bytes of the stream
-    /// are lost.
+    /// Fails, because the bytes of the stream come only once.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.decoding.start(Position::default());
-        let saved = self.bad.load(state)?;
-        if self.bad.diverts() && saved.count > 0 {
-            return Err(state.wrong(
-                "bad records were diverted, and a stream cannot be read again to divert them once more",
-            ));
-        }
-        self.bad.restore(saved);
-        Ok(())
+        Err(state.wrong(format!("{} cannot be read again from a saved position", self.name)))
     }
 }
 

@@ -292,6 +292,7 @@ impl Connection for FileSystem<'_> {
         let is_bounded = self.watch.is_none();
         Abilities {
             reads: true,
+            replays: true,
             writes: true,
             is_bounded,
             gives_changes: changes,
@@ -338,7 +339,11 @@ impl Connection for FileSystem<'_> {
         }
         // A table whose directory is watched has a single split that looks for new files, so that one place
         // knows which files were read.
-        let count = if self.watch.is_some() { 1 } else { files.len().clamp(1, SPLITS_MAX) };
+        let count = match self.watch.is_some() {
+            true => 1,
+            false if world.takes_checkpoints => self.restartable_splits(&reading, world).map_err(refused)?,
+            false => files.len().clamp(1, SPLITS_MAX),
+        };
         let mut by_split: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
         for (place, file) in files.into_iter().enumerate() {
             by_split[place % count].push(file);
@@ -355,6 +360,10 @@ impl Connection for FileSystem<'_> {
         };
         let reading = Arc::new(reading);
         let help = Help::of(&reading, count, helpers);
+        let helpers = match world.takes_checkpoints {
+            true if is_divisible && self.watch.is_none() => helpers_max(world.division, count),
+            _ => helpers,
+        };
         let mut sources: Vec<Box<dyn RowSource>> = Vec::with_capacity(count + helpers);
         for (files, helped) in by_split.into_iter().zip(&help.readers) {
             let bad = world.bad_records(self.table, &self.bad)?;
@@ -420,6 +429,11 @@ const HELPERS_MAX: usize = 15;
 /// The least number of pieces of the longest reader for which it gets helpers.
 const HELPED_PIECES_MIN: u64 = 4;
 
+/// Returns the most tasks that help `readers` readers of a table.
+fn helpers_max(division: Division, readers: usize) -> usize {
+    division.workers.saturating_sub(1).min(HELPERS_MAX).min(SPLITS_MAX.saturating_sub(readers))
+}
+
 /// Returns the number of tasks that help `readers` readers of a table, which read `bytes` bytes together, and `largest`
 /// the one with the most. There is none if the readers alone keep all workers busy: if no reader has much more than a
 /// worker's share.
@@ -431,7 +445,7 @@ fn helpers(division: Division, readers: usize, largest: u64, bytes: u64) -> usiz
     if !is_long || !is_uneven {
         return 0;
     }
-    workers.saturating_sub(1).min(HELPERS_MAX).min(SPLITS_MAX.saturating_sub(readers))
+    helpers_max(division, readers)
 }
 
 fn bytes_of(files: &[listing::Found]) -> u64 {
@@ -439,6 +453,14 @@ fn bytes_of(files: &[listing::Found]) -> u64 {
 }
 
 impl FileSystem<'_> {
+    /// Returns the number of splits of a table that a job with checkpoints reads. After a restart there must be as many again,
+    /// whatever files were added or removed meanwhile, so it follows from the number of workers. A table that diverts bad
+    /// records has one: the stream of a split that has ended is not read again, while the diverted file is written anew.
+    fn restartable_splits(&self, reading: &split::Reading, world: &World) -> std::io::Result<usize> {
+        let is_one = self.bad.diverts_to().is_some() || !world.files.is_directory(&reading.listing.root)?;
+        Ok(if is_one { 1 } else { world.division.workers.clamp(1, SPLITS_MAX) })
+    }
+
     fn place(&self, key: &str) -> crate::error::Place {
         self.table.options.get(key).map_or(self.table.options_place, |option| option.place)
     }

@@ -63,12 +63,13 @@ impl<G> Clone for GeneratedTable<G> {
 }
 
 impl<G: Generate + 'static> GeneratedTable<G> {
-    /// Creates the sources of the table. There is more than one only if rows come as fast as they are taken.
-    pub(super) fn sources(self, readers: usize) -> Vec<Box<dyn RowSource>> {
+    /// Creates the sources of the table, whose values follow from `seed`. There is more than one only if rows come as fast as they
+    /// are taken.
+    pub(super) fn sources(self, readers: usize, seed: u64) -> Vec<Box<dyn RowSource>> {
         let source = |reader| -> Box<dyn RowSource> {
             Box::new(Generated { table: self.clone(), reader, pace: None, markers: Markers::default() })
         };
-        Reader::all(readers).map(source).collect()
+        Reader::all(readers, seed).map(source).collect()
     }
 }
 

@@ -69,7 +69,15 @@ impl RowSource for Given {
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.next = state.take()?;
+        let (batch, row): (usize, usize) = state.take()?;
+        let is_there = match self.batches.get(batch) {
+            Some(rows) => row == 0 || row < rows.num_rows(),
+            None => (batch, row) == (self.batches.len(), 0),
+        };
+        if !is_there {
+            return Err(state.wrong(format!("there is no row {row} of batch {batch}")));
+        }
+        self.next = (batch, row);
         Ok(())
     }
 }

@@ -240,7 +240,7 @@ struct Nexmark<'a> {
 impl Connection for Nexmark<'_> {
     fn abilities(&self) -> Abilities {
         let is_bounded = self.rows_max.is_some();
-        Abilities { reads: true, is_bounded, ..Abilities::default() }
+        Abilities { reads: true, replays: true, is_bounded, ..Abilities::default() }
     }
 
     fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
@@ -289,7 +289,7 @@ impl Connection for Nexmark<'_> {
             rows_max: self.rows_max,
             is_max: self.is_max,
         };
-        Ok(made.sources(readers))
+        Ok(made.sources(readers, world.seed))
     }
 }
 

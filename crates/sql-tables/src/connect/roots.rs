@@ -81,6 +81,11 @@ impl Disk for Rooted {
         self.files.open(path)
     }
 
+    fn open_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        self.check(path)?;
+        self.files.open_at(path, offset)
+    }
+
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
         self.check_name(path)?;
         self.files.create(path)

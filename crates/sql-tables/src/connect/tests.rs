@@ -16,10 +16,29 @@ use super::net::RealNet;
 use super::*;
 use crate::table::Rowtime;
 
+mod positions;
+
 /// Returns the error of a table with these options in WITH, or an empty text if the table is valid.
 fn wrong(options: &str) -> String {
     let declaration = format!("CREATE TABLE t (a INT, b STRING) WITH ({options})");
     check(&table(&declaration)).err().map_or(String::new(), |error| error.to_string())
+}
+
+/// A job with checkpoints refuses tables whose input comes only once, and opens nothing for that.
+#[test]
+fn streams_that_are_gone_are_refused_by_jobs_with_checkpoints() {
+    let check = |options: &str, expected: &str| {
+        let of = table(&format!("CREATE TABLE t (a INT) WITH ({options})"));
+        let stdin: Input = Arc::new(Mutex::new(Some(Box::new(Cursor::new(b"1\n".to_vec())))));
+        let world = World { takes_checkpoints: true, stdin: Arc::clone(&stdin), ..World::default() };
+        let error = bind_source(&of, &[0], &world).err().map_or(String::new(), |error| error.to_string());
+        assert!(error.contains(expected) && error.is_empty() == expected.is_empty(), "{error}");
+        assert!(stdin.lock().unwrap().is_some(), "nothing is read");
+    };
+    let gone = "a checkpoint cannot go back in a stream that is gone";
+    check("'connector' = 'stdin', 'format' = 'csv'", gone);
+    check("'connector' = 'socket', 'hostname' = 'localhost', 'port' = '9', 'format' = 'csv'", gone);
+    check("'connector' = 'datagen'", "");
 }
 
 /// Every table takes the options for watermarks, and their values are checked.

@@ -128,7 +128,7 @@ struct Ysb<'a> {
 impl Connection for Ysb<'_> {
     fn abilities(&self) -> Abilities {
         let is_bounded = self.rows_max.is_some();
-        Abilities { reads: true, is_bounded, ..Abilities::default() }
+        Abilities { reads: true, replays: true, is_bounded, ..Abilities::default() }
     }
 
     fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
@@ -162,7 +162,7 @@ impl Connection for Ysb<'_> {
             rows_max: self.rows_max,
             is_max,
         };
-        Ok(made.sources(readers))
+        Ok(made.sources(readers, world.seed))
     }
 }
 

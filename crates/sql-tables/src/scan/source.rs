@@ -183,6 +183,8 @@ pub struct TableSource {
     /// far.
     watermark_ms: i64,
     status: SourceStatus,
+    /// Whether the job needed no more rows, because its LIMIT was full, so that the table is not read further.
+    has_enough: bool,
     /// Number of rows that the source has emitted so far.
     put: u64,
     /// Whether the last batch was emitted, whose watermark [`EventTime::MAX`] means the end of the table.
@@ -211,6 +213,7 @@ impl TableSource {
             allowance: Allowance::default(),
             watermark_ms: i64::MIN,
             status: SourceStatus::Ready,
+            has_enough: false,
             put: 0,
             has_told_end: false,
             tally,
@@ -406,7 +409,7 @@ impl Source for TableSource {
         output: &mut O,
     ) -> Result<Polled, Fault> {
         if self.status != SourceStatus::Ended && self.end.has_enough() {
-            self.status = SourceStatus::Ended;
+            (self.status, self.has_enough) = (SourceStatus::Ended, true);
             self.unread.clear();
         }
         if !self.has_told_end && self.rows.only_helps() {
@@ -496,21 +499,24 @@ impl Source for TableSource {
         self.rows.held_bytes() + pending.sum::<usize>() + unread.sum::<usize>()
     }
 
-    /// Saves the watermark, and the position after the last row that was read. Fails while rows that were
-    /// read are not emitted yet.
+    /// Saves the watermark, whether the last batch was emitted, and the position after the last row that was read. The
+    /// engine first lets the source emit the rows that it has read: a source with pending rows fails here. Counts of rows
+    /// and latency markers are those of one run, and are not saved.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         if !self.pending.is_empty() || !self.unread.is_empty() {
             return Err(StateError::Write("rows that were read are pending".to_owned()));
         }
-        state.put(&self.watermark_ms)?;
+        state.put(&(self.watermark_ms, self.has_enough, self.has_told_end))?;
         self.rows.save(state)
     }
 
+    /// Continues after the saved position. A connector at its end is polled once more, because only then it knows that it has
+    /// ended and publishes its bad records. A table of which the job needed no more rows stays as it is.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.watermark_ms = state.take()?;
+        (self.watermark_ms, self.has_enough, self.has_told_end) = state.take()?;
         self.pending.clear();
         self.unread.clear();
-        self.status = SourceStatus::Ready;
+        self.status = if self.has_enough { SourceStatus::Ended } else { SourceStatus::Ready };
         self.rows.load(state)
     }
 }

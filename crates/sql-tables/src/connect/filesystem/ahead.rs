@@ -8,6 +8,11 @@
 //! Promise: the rows of the reader, their order, its bad records and its positions are those of a reader without helpers,
 //! for any number of helpers and any size of pieces. So watermarks and lateness are those of one reader, too.
 //!
+//! Positions: a helper claims, decodes and puts back a piece within one poll, so between two polls it holds nothing. The pieces
+//! in [`Pieces`] all lie behind the last row that the reader has given, and that row is the reader's position. So the position
+//! of the reader covers every row of its files, before or behind, at whatever moments the reader and its helpers are saved.
+//! After a restart, the pieces behind the position are cut and decoded anew.
+//!
 //! Helpers are tasks of the engine ([`Helper`]) that give no rows. A reader that waits for a piece which a helper decodes
 //! decodes a later piece meanwhile. So one worker is enough, and each further one adds its speed.
 //!
@@ -100,6 +105,8 @@ struct State<C: Cut> {
     held_bytes: usize,
     /// Whether the reader opens no further file.
     is_over: bool,
+    /// Whether the reader was restored from a saved position.
+    is_restored: bool,
 }
 
 enum Slot<D> {
@@ -133,7 +140,14 @@ pub(super) enum Next<R, D> {
 
 impl<C: Cut> Pieces<C> {
     pub(super) fn new(bound: &Arc<Bound>) -> Arc<Self> {
-        let state = State { cutter: None, slots: VecDeque::new(), first: 0, held_bytes: 0, is_over: false };
+        let state = State {
+            cutter: None,
+            slots: VecDeque::new(),
+            first: 0,
+            held_bytes: 0,
+            is_over: false,
+            is_restored: false,
+        };
         Arc::new(Pieces { state: Mutex::new(state), bound: Arc::clone(bound) })
     }
 
@@ -163,6 +177,15 @@ impl<C: Cut> Pieces<C> {
     /// Records that the reader opens no further file.
     pub(super) fn end(&self) {
         self.state().is_over = true;
+    }
+
+    /// Records that the reader was restored from a saved position.
+    pub(super) fn note_restored(&self) {
+        self.state().is_restored = true;
+    }
+
+    fn is_restored(&self) -> bool {
+        self.state().is_restored
     }
 
     /// Cuts a piece for a task that has time to decode it.
@@ -271,11 +294,13 @@ pub(super) type Decode<C> = Box<dyn FnMut(<C as Cut>::Raw) -> <C as Cut>::Decode
 pub(super) struct Helper<C: Cut> {
     readers: Vec<Arc<Pieces<C>>>,
     decode: Decode<C>,
+    /// Whether the helper was restored. Then all readers that have not ended are restored, too, before the first poll.
+    is_restored: bool,
 }
 
 impl<C: Cut> Helper<C> {
     pub(super) fn new(readers: Vec<Arc<Pieces<C>>>, decode: Decode<C>) -> Self {
-        Helper { readers, decode }
+        Helper { readers, decode, is_restored: false }
     }
 }
 
@@ -289,7 +314,8 @@ impl<C: Cut> RowSource for Helper<C> {
                     pieces.put(number, (self.decode)(raw));
                     return Ok(PolledRows { rows: None, status: SourceStatus::Ready });
                 }
-                Claim::Nothing => is_over = false,
+                // A reader that is not restored with its helpers had ended.
+                Claim::Nothing => is_over &= self.is_restored && !pieces.is_restored(),
                 Claim::Over => {}
             }
         }
@@ -301,11 +327,13 @@ impl<C: Cut> RowSource for Helper<C> {
         true
     }
 
+    /// Writes nothing: between two polls a helper holds no piece, see the module.
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())
     }
 
     fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.is_restored = true;
         Ok(())
     }
 }

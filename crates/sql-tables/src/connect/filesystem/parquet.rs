@@ -246,6 +246,10 @@ impl ParquetFile {
         };
         let columns = wanted.iter().map(take).collect::<Result<Vec<_>, ConnectError>>()?;
         let mask = ProjectionMask::roots(metadata.parquet_schema(), roots.iter().copied());
+        if u64::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or_default() < skip {
+            let change = "it has fewer rows than were read of it before".to_owned();
+            return Err(ConnectError::Changed { path: path.to_owned(), change });
+        }
         let offset = usize::try_from(skip).unwrap_or(usize::MAX);
         let needs =
             guarded(|| pages::needs(&file, metadata.metadata(), allowance, |leaf| mask.leaf_included(leaf)));

@@ -4,10 +4,7 @@
 //! query fails with an error that names file and place. A file that is removed, replaced, shortened or
 //! written to between being found and being read to its end fails with SOURCE_CHANGED.
 //!
-//! Position: the files with their identities, and a place in the open file. Restoring a position reads the
-//! bytes of that file up to the place again (a gzip stream has no other way), but no earlier files. The
-//! exception is a table which diverts bad records: then all files are read again and their rows dropped, so
-//! that the diverted file gets the same content. If a file has changed since, the position is refused.
+//! Position: the files with their identities, and a place in the open file; see `split/position.rs`.
 //!
 //! A watched directory is listed again when all of its files are read and the interval has passed. A path is
 //! read once. A file that is replaced, rewritten or appended to after it was read is not read again. Flink
@@ -19,9 +16,7 @@
 //! Source: Flink, `ContinuousFileSplitEnumerator`, whose `pathsAlreadyProcessed` are compared by path alone.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,12 +31,13 @@ use thalweg_sql_functions::functions::{Context, column};
 use thalweg_sql_functions::types::{INSTANT_ZONE, SqlType};
 use thalweg_sql_functions::values::{ColumnarValue, ScalarValue};
 
+mod position;
+
 use super::ahead::lines::{Lines, LinesAhead, Taken};
 use super::ahead::{Pieces, look_again};
 use super::listing::{Found, Listing};
 use super::parquet::{OpenPages, ParquetColumn, ParquetFile, RowRanges};
 use super::{FileFormat, FileSystem};
-use crate::batch::BATCH_ROWS_MAX;
 use crate::connect::World;
 use crate::connect::bad::{BadRecords, SavedBad};
 use crate::connect::decoding::{Decoding, More, Resume, Step};
@@ -223,12 +219,12 @@ impl Reading {
         Ok(Rows { columns, kinds })
     }
 
-    /// Opens a file that was found, if it is still the same version. The first `skip` rows of a Parquet file
-    /// are skipped. Returns `None` if the file has to wait for memory.
+    /// Opens a file that was found, if it is still the same version, to be read from a place on. Returns `None` if the file
+    /// has to wait for memory.
     fn open(
         &self,
         file: &Found,
-        skip: u64,
+        resume: Resume,
         allowance: &Allowance,
         helped: &Helped,
     ) -> Result<Option<OpenFile>, ConnectError> {
@@ -243,14 +239,24 @@ impl Reading {
         is_there(self.files.identity(&file.path))?;
         let content = match &self.content {
             Content::Lines { .. } => {
-                let lines = SourceFile::open(Arc::clone(&self.files) as Arc<dyn Disk>, &file.path)?;
+                let mut lines = SourceFile::open(Arc::clone(&self.files) as Arc<dyn Disk>, &file.path)?;
                 is_there(Ok(lines.identity()))?;
+                if resume.at.offset > 0 {
+                    lines.pass(resume.at.offset, place_of(resume.at))?;
+                }
                 OpenContent::Lines { file: lines, more: More::Now }
             }
             Content::Columns(columns) => {
                 let pieces = helped.ranges.as_ref();
-                let opened =
-                    ParquetFile::open(self, &file.path, file.identity, columns, skip, allowance, pieces)?;
+                let opened = ParquetFile::open(
+                    self,
+                    &file.path,
+                    file.identity,
+                    columns,
+                    resume.rows,
+                    allowance,
+                    pieces,
+                )?;
                 let Some(opened) = opened else { return Ok(None) };
                 OpenContent::Columns(opened)
             }
@@ -314,6 +320,12 @@ pub(super) struct Helped {
 }
 
 impl Helped {
+    /// Records that the split was restored from a saved position.
+    fn note_restored(&self) {
+        self.lines.iter().for_each(|pieces| pieces.note_restored());
+        self.ranges.iter().for_each(|pieces| pieces.note_restored());
+    }
+
     /// Records that the split opens no further file.
     fn end(&self) {
         self.lines.iter().for_each(|pieces| pieces.end());
@@ -329,9 +341,10 @@ pub(super) struct FileSplit {
     names_bytes: usize,
     /// The index of the file that is open, or that is opened next.
     next: usize,
-    /// Number of rows at the start of the next file to skip, because they were returned before; the file
-    /// waits for memory to be opened again.
-    skip: u64,
+    /// The place in the next file from which it is read, if it was read up to there before; the file was not opened again yet.
+    resume: Option<Resume>,
+    /// The count of bad records at a restored position, if the bad records before it are still to be diverted again.
+    replay: Option<SavedBad>,
     open: Option<OpenFile>,
     /// The decoder of files of records; `None` for Parquet files.
     decoding: Option<Decoding>,
@@ -350,7 +363,8 @@ impl FileSplit {
             files,
             names_bytes,
             next: 0,
-            skip: 0,
+            resume: None,
+            replay: None,
             open: None,
             decoding,
             bad,
@@ -448,13 +462,18 @@ impl FileSplit {
                     let rows = Some(self.reading.rows(open, &columns, count, kinds)?);
                     return Ok(PolledRows { rows, status: SourceStatus::Ready });
                 }
-                None => self.close(),
+                None => self.close()?,
             }
         }
     }
 
     /// Closes the open file after it was read completely.
-    fn close(&mut self) {
+    fn close(&mut self) -> Result<(), ConnectError> {
+        if let Some(file) = self.files.get(self.next)
+            && self.decoding.as_ref().is_some_and(|decoding| !decoding.has_dropped_all())
+        {
+            return Err(changed(&file.path, "it has fewer rows than were read of it before"));
+        }
         if let Some(decoding) = &mut self.decoding {
             let lines = match self.open.as_ref().map(|open| &open.content) {
                 Some(OpenContent::Ahead(file)) => file.lines(),
@@ -465,6 +484,7 @@ impl FileSplit {
         }
         self.open = None;
         self.next += 1;
+        Ok(())
     }
 
     /// Opens the next file. Returns the status of the source if there is no next file, or the file cannot be
@@ -472,11 +492,17 @@ impl FileSplit {
     fn open_next(&mut self, now: ProcessingTime) -> Result<Option<SourceStatus>, ConnectError> {
         loop {
             if let Some(file) = self.files.get(self.next) {
-                self.open = self.reading.open(file, self.skip, &self.allowance, &self.helped)?;
+                let resume = self.resume.unwrap_or_default();
+                self.open = self.reading.open(file, resume, &self.allowance, &self.helped)?;
                 if self.open.is_none() {
                     return Ok(Some(SourceStatus::IdleUntil(now.plus_nanos(ASK_AGAIN_NS))));
                 }
-                self.skip = 0;
+                self.resume = None;
+                if let Some(decoding) = &mut self.decoding {
+                    // If bad records are diverted again, they are counted again, too.
+                    let known = if self.bad.diverts() { 0 } else { resume.bad };
+                    decoding.start_again(Resume { bad: known, ..resume }, &mut self.bad);
+                }
                 return Ok(None);
             }
             let Some(watch_ns) = self.reading.watch_ns else {
@@ -518,99 +544,6 @@ impl FileSplit {
         self.names_bytes = names_bytes(&self.files);
         Ok(())
     }
-
-    /// Reads all files before the saved position again and drops their rows, so that their bad records are
-    /// diverted again.
-    fn replay(&mut self, resume: Option<Resume>, saved: &SavedBad) -> Result<(), String> {
-        let failed = |error: ConnectError| error.to_string();
-        if self.bad.count() > 0 {
-            return Err("bad records were diverted already".to_owned());
-        }
-        let to = self.next;
-        if let Some(file) = self.files[..to].iter().find(|file| file.has_changed) {
-            return Err(format!(
-                "bad records cannot be diverted again: {} has changed since it was read",
-                file.path.display()
-            ));
-        }
-        self.next = 0;
-        while self.next < to {
-            self.open_next(ProcessingTime::ZERO).map_err(failed)?;
-            self.drain(None).map_err(failed)?;
-            self.close();
-        }
-        if let Some(resume) = resume {
-            self.open_next(ProcessingTime::ZERO).map_err(failed)?;
-            // If the position is inside a record that is too long, one byte after the position is read, too:
-            // it shows that the record is too long.
-            let limit = resume.at.offset + u64::from(resume.at.is_inside);
-            self.drain(Some(limit)).map_err(failed)?;
-            self.open = None;
-        }
-        match self.bad.count() + resume.map_or(0, |resume| resume.bad) == saved.count {
-            true => Ok(()),
-            false => {
-                Err("the bad records before the position cannot be diverted again: other ones are found"
-                    .to_owned())
-            }
-        }
-    }
-
-    /// Reads the open file, or its next `limit` bytes, and drops the rows.
-    fn drain(&mut self, limit: Option<u64>) -> Result<(), ConnectError> {
-        let (Some(open), Some(decoding)) = (&mut self.open, &mut self.decoding) else { return Ok(()) };
-        let OpenContent::Lines { file, .. } = &mut open.content else { return Ok(()) };
-        let mut left = limit.unwrap_or(u64::MAX);
-        let mut more = More::Now;
-        loop {
-            match decoding.step(BATCH_ROWS_MAX, more, &open.name, &mut self.bad)? {
-                Step::Rows(..) => {}
-                Step::WantsBytes if more != More::Now => return Ok(()),
-                Step::WantsBytes if left == 0 => {
-                    // The last record of the part that is read again may lack a line end. It is complete only
-                    // if no byte follows in the file.
-                    let follows = file.read(&mut [0], place_of(decoding.position()))?;
-                    more = if follows == 0 { More::Never } else { More::Later };
-                }
-                Step::WantsBytes => {
-                    let count = fill(file, decoding, usize::try_from(left).unwrap_or(usize::MAX))?;
-                    left -= count as u64;
-                    if count == 0 {
-                        more = More::Never;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Opens the file of the saved position again and skips the part that was read before.
-    fn reopen(&mut self, resume: Resume) -> Result<(), ConnectError> {
-        let Some(found) = self.files.get(self.next) else { return Ok(()) };
-        let Some(mut open) = self.reading.open(found, resume.rows, &self.allowance, &self.helped)? else {
-            self.skip = resume.rows;
-            return Ok(());
-        };
-        match (&mut open.content, &mut self.decoding) {
-            (OpenContent::Lines { file, .. }, Some(decoding)) => {
-                let mut passed = vec![0; 256 << 10];
-                let mut left = resume.at.offset;
-                while left > 0 {
-                    let most = usize::try_from(left).unwrap_or(usize::MAX).min(passed.len());
-                    match file.read(&mut passed[..most], place_of(resume.at))? {
-                        0 => return Err(changed(&found.path, "it ends before the position")),
-                        count => left -= count as u64,
-                    }
-                }
-                // If bad records are diverted again, they are counted again, too.
-                let known = if self.bad.diverts() { 0 } else { resume.bad };
-                decoding.start_again(Resume { bad: known, ..resume }, &mut self.bad);
-            }
-            (OpenContent::Columns(_) | OpenContent::Ahead(_), _) => {}
-            (OpenContent::Lines { .. }, None) => return Err(mixed(&open.name)),
-        }
-        self.open = Some(open);
-        Ok(())
-    }
 }
 
 fn names_bytes(files: &[Found]) -> usize {
@@ -633,6 +566,7 @@ pub(super) fn place_of(position: Position) -> FilePosition {
 
 impl RowSource for FileSplit {
     fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault> {
+        self.divert_again()?;
         Ok(self.read(now, rows_max.max(1)).map_err(|error| self.bad.publish_up_to(error))?)
     }
 
@@ -662,59 +596,10 @@ impl RowSource for FileSplit {
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        let saved = |file: &Found| -> SavedFile {
-            let FileIdentity { file: id, len_bytes, modified_ns } = file.identity;
-            (file.path.as_os_str().as_bytes().to_vec(), id, len_bytes, modified_ns, file.has_changed)
-        };
-        state.put(&self.files.iter().map(saved).collect::<Vec<_>>())?;
-        let resume = match (&self.open, &self.decoding) {
-            (None, _) => (self.skip > 0).then(|| Resume { rows: self.skip, ..Resume::default() }),
-            (Some(OpenFile { content: OpenContent::Columns(file), .. }), _) => {
-                Some(Resume { rows: file.given(), ..Resume::default() })
-            }
-            (Some(OpenFile { content: OpenContent::Ahead(file), .. }), Some(decoding)) => {
-                Some(file.resume(decoding, &self.bad))
-            }
-            (Some(_), Some(decoding)) => Some(decoding.resume(&self.bad)),
-            (Some(_), None) => None,
-        };
-        state.put(&(self.next as u64, resume.is_some()))?;
-        resume.unwrap_or_default().save(state)?;
-        self.bad.save(state)
+        self.save_position(state)
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let files: Vec<SavedFile> = state.take()?;
-        let (next, is_open): (u64, bool) = state.take()?;
-        let resume = Resume::load(state)?;
-        let saved = self.bad.load(state)?;
-        let next = usize::try_from(next).unwrap_or(usize::MAX);
-        if files.len() < next || (is_open && files.len() == next) {
-            return Err(state.wrong(format!("file {next} of {} is to be read on", files.len())));
-        }
-        let found = |(path, file, len_bytes, modified_ns, has_changed): SavedFile| Found {
-            path: PathBuf::from(OsString::from_vec(path)),
-            identity: FileIdentity { file, len_bytes, modified_ns },
-            has_changed,
-        };
-        self.files = files.into_iter().map(found).collect();
-        self.names_bytes = names_bytes(&self.files);
-        (self.next, self.skip, self.open, self.looked_at) = (next, 0, None, None);
-        if let Some(decoding) = &mut self.decoding {
-            decoding.start(Position::default());
-        }
-        if self.bad.diverts() {
-            self.replay(is_open.then_some(resume), &saved).map_err(|reason| state.wrong(reason))?;
-        } else {
-            self.bad.restore(saved);
-        }
-        if is_open {
-            self.reopen(resume).map_err(|error| state.wrong(error.to_string()))?;
-            self.divide();
-        }
-        Ok(())
+        self.load_position(state)
     }
 }
-
-/// The saved form of a file that was found: its path, the parts of its identity, and whether it has changed.
-type SavedFile = (Vec<u8>, (u64, u64), u64, i128, bool);

@@ -12,6 +12,7 @@ mod sinks;
 use thalweg_model::{ProcessingTime, SourceStatus};
 
 use crate::connect::bed::{Folder, drain, restore, rows_of, saved, shown, sources, table};
+use crate::connect::{Division, World};
 use crate::scan::rows::RowSource;
 
 /// Declares a table with the connector `filesystem`, two columns, and further columns and options.
@@ -72,6 +73,66 @@ fn files_are_distributed_over_splits() {
     let mut rows = rows_of(&of("", CSV), &folder.world(), 10).unwrap();
     rows.sort_by_key(|row| row.split(',').next().unwrap().parse::<u32>().unwrap());
     assert_eq!(rows, (0..100).map(|file| format!("{file},x")).collect::<Vec<_>>());
+}
+
+/// The number of sources of a job with checkpoints follows from the number of workers, and not from the files that are found.
+/// A restored split reads the files that it had, and no file that was added meanwhile.
+#[test]
+fn splits_of_a_job_with_checkpoints() {
+    let folder = Folder::new();
+    let division = Division { workers: 3, piece_bytes: 10, ..Division::default() };
+    let world = World { takes_checkpoints: true, division, ..folder.world() };
+    let count = |options: &str| sources(&of("", options), &world).unwrap().len();
+    folder.put("in/a.csv", "1,a\n");
+    assert_eq!(count(CSV), 3 + 2, "a reader for each worker, and helpers");
+    let before: Vec<Vec<u8>> =
+        sources(&of("", CSV), &world).unwrap().iter().map(|source| saved(source.as_ref())).collect();
+    (0..9).for_each(|file| folder.put(&format!("in/b{file}.csv"), "2,b\n".repeat(100 * file)));
+    assert_eq!(count(CSV), 3 + 2);
+    let mut again = sources(&of("", CSV), &world).unwrap();
+    again.iter_mut().zip(&before).for_each(|(source, bytes)| restore(source.as_mut(), bytes).unwrap());
+    let rows: Vec<String> = again.iter_mut().flat_map(|source| drain(source.as_mut(), 10).unwrap()).collect();
+    assert_eq!(rows, ["1,a"]);
+    assert_eq!(count("'path' = 'in/a.csv', 'format' = 'csv'"), 1 + 2);
+    assert_eq!(count(&format!("{CSV}, 'source.monitor-interval' = '1 s'")), 1);
+    assert_eq!(count(&format!("{CSV}, 'thalweg.on-bad' = 'divert:bad.jsonl'")), 1 + 2);
+}
+
+/// Two tables of a job with checkpoints do not divert to one file, because a restart writes it anew from one position.
+#[test]
+fn diversions_of_a_job_with_checkpoints() {
+    let folder = Folder::new();
+    folder.put("in/a.csv", "1,a\n");
+    let world = World { takes_checkpoints: true, ..folder.world() };
+    let of = of("", &format!("{CSV}, 'thalweg.on-bad' = 'divert:bad.jsonl'"));
+    let first = sources(&of, &world).unwrap();
+    let error = sources(&of, &world).err().unwrap().to_string();
+    assert!(error.contains("another table of a job that takes checkpoints diverts to it"), "{error}");
+    drop(first);
+    assert!(sources(&of, &world).is_ok());
+}
+
+/// A helper of readers that had ended, and are not restored, ends.
+#[test]
+fn helpers_do_not_wait_for_readers_that_had_ended() {
+    let folder = Folder::new();
+    folder.put("in/a.csv", "1,a\n".repeat(100));
+    let division = Division { workers: 2, piece_bytes: 10, ..Division::default() };
+    let world = World { takes_checkpoints: true, division, ..folder.world() };
+    let of = of("", "'path' = 'in/a.csv', 'format' = 'csv'");
+    let mut found = sources(&of, &world).unwrap();
+    let polled = |source: &mut dyn RowSource| source.poll(ProcessingTime::ZERO, 10).unwrap().status;
+    assert_ne!(polled(found[1].as_mut()), SourceStatus::Ended);
+    let bytes = saved(found[1].as_ref());
+    let mut again = sources(&of, &world).unwrap();
+    restore(again[1].as_mut(), &bytes).unwrap();
+    assert_eq!(polled(again[1].as_mut()), SourceStatus::Ended);
+    // With the reader it waits.
+    let position = saved(found[0].as_ref());
+    let mut both = sources(&of, &world).unwrap();
+    restore(both[0].as_mut(), &position).unwrap();
+    restore(both[1].as_mut(), &bytes).unwrap();
+    assert_ne!(polled(both[1].as_mut()), SourceStatus::Ended);
 }
 
 #[test]

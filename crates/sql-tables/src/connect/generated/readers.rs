@@ -103,23 +103,40 @@ fn is_one_of(value: &Typed, is_time: &dyn Fn(usize, Option<&str>) -> bool) -> bo
     }
 }
 
+/// The most rows of a saved position. A greater number is damage, and would not fit into the arithmetic of generators.
+const MADE_MAX: u64 = 1 << 53;
+
+/// How far the readers of a table are, by which none of them gets too far ahead.
+///
+/// The front is no part of the position: each row belongs to one reader by its number, so whichever reader is saved first, each
+/// row is before the position of that reader or behind it. A reader that is not restored with the others had ended, so the
+/// others do not wait for it.
+struct Front {
+    /// Number of rows that each reader has made; the greatest number for one that has ended.
+    made: Vec<u64>,
+    /// Whether a reader was restored. All of them that have not ended are restored before the first poll.
+    is_restored: bool,
+}
+
 /// Position of one of the readers of a table.
 #[derive(Clone)]
 pub(in super::super) struct Reader {
+    /// The seed of the values of the table.
+    seed: u64,
     number: u64,
     readers: u64,
     /// Number of rows that this reader has made so far.
     made: u64,
-    /// Number of rows that each reader has made; the greatest number for one that has ended.
-    front: Arc<Mutex<Vec<u64>>>,
+    front: Arc<Mutex<Front>>,
 }
 
 impl Reader {
-    /// Creates the readers of a table.
-    pub(in super::super) fn all(readers: usize) -> impl Iterator<Item = Reader> {
+    /// Creates the readers of a table whose values follow from `seed`.
+    pub(in super::super) fn all(readers: usize, seed: u64) -> impl Iterator<Item = Reader> {
         let readers = readers.max(1);
-        let front = Arc::new(Mutex::new(vec![0; readers]));
+        let front = Arc::new(Mutex::new(Front { made: vec![0; readers], is_restored: false }));
         (0..readers).map(move |number| Reader {
+            seed,
             number: number as u64,
             readers: readers as u64,
             made: 0,
@@ -165,7 +182,7 @@ impl Reader {
         if self.readers == 1 {
             return Some(u64::MAX);
         }
-        let behind = self.front().iter().copied().min().unwrap_or_default();
+        let behind = self.front().made.iter().copied().min().unwrap_or_default();
         let is_ahead = behind.saturating_add(AHEAD_STRIPES * STRIPE_ROWS) <= self.made;
         (!is_ahead).then(|| STRIPE_ROWS - self.made % STRIPE_ROWS)
     }
@@ -183,7 +200,7 @@ impl Reader {
 
     fn tell(&self, made: u64) {
         if self.readers > 1 {
-            self.front()[self.number as usize] = made;
+            self.front().made[self.number as usize] = made;
         }
     }
 
@@ -197,7 +214,7 @@ impl Reader {
         if self.number == 0 { bytes } else { 0 }
     }
 
-    fn front(&self) -> std::sync::MutexGuard<'_, Vec<u64>> {
+    fn front(&self) -> std::sync::MutexGuard<'_, Front> {
         self.front.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -206,22 +223,37 @@ impl Reader {
     /// # Errors
     /// [`StateError`] if it cannot be written.
     pub(in super::super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        state.put(&(self.number, self.readers, self.made))
+        state.put(&(self.number, self.readers, self.made, self.seed))
     }
 
     /// Continues from a saved position.
     ///
     /// # Errors
-    /// [`StateError`] if it is that of another reader, or of a table with another number of readers.
+    /// [`StateError`] if it is that of another reader, of a table with another number of readers, or of values from another
+    /// seed.
     pub(in super::super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let (number, readers, made): (u64, u64, u64) = state.take()?;
+        let (number, readers, made, seed): (u64, u64, u64, u64) = state.take()?;
         if (number, readers) != (self.number, self.readers) {
             return Err(state.wrong(format!(
                 "the position is that of reader {number} of {readers}, and this is reader {} of {}: start with as many workers as before",
                 self.number, self.readers
             )));
         }
+        if seed != self.seed {
+            return Err(
+                state.wrong(format!("the values were made from the seed {seed}, and not from {}", self.seed))
+            );
+        }
+        if MADE_MAX < made {
+            return Err(state.wrong(format!("{made} rows were not made by any run")));
+        }
         self.made = made;
+        {
+            let mut front = self.front();
+            if !std::mem::replace(&mut front.is_restored, true) {
+                front.made.fill(u64::MAX);
+            }
+        }
         self.tell(made);
         Ok(())
     }

@@ -12,6 +12,7 @@ use thalweg_model::{ProcessingTime, SourceStatus};
 
 use super::of;
 use crate::connect::bed::{Folder, drain, restore, rows_of, saved, shown, sources, table, write};
+use crate::scan::rows::RowSource;
 
 /// Returns the error of a query in which `change` changes a file after one row of the first file was read.
 fn after(change: impl Fn(&Folder), format: &str, content: &str) -> String {
@@ -237,7 +238,15 @@ fn too_many_bad_records() {
     assert!(run(", 'thalweg.bad-share-max' = '0'").unwrap_err().contains("line 1 "));
 }
 
-/// A saved position in a file that has changed is refused, and so are bytes that are not a position.
+/// Restores a source, and returns the code and the text of the error of its first poll.
+fn gone_on(source: &mut dyn RowSource, bytes: &[u8]) -> String {
+    restore(source, bytes).unwrap();
+    source
+        .poll(ProcessingTime::ZERO, 10)
+        .map_or_else(|fault| format!("{} {fault}", fault.code()), |_| String::new())
+}
+
+/// A saved position in a file that has changed fails with SOURCE_CHANGED, and bytes that are not a position are refused.
 #[test]
 fn positions_that_cannot_be_reached() {
     let folder = Folder::new();
@@ -253,13 +262,22 @@ fn positions_that_cannot_be_reached() {
             assert!(restore(second[0].as_mut(), &bytes[..end]).is_err(), "{end}");
         }
         folder.put("in/x.csv", "1,a\nx\n2,b\n3,c\n");
-        let mut third = sources(&of, &folder.world()).unwrap();
-        let error = restore(third[0].as_mut(), &bytes).unwrap_err();
-        assert!(error.contains("it was replaced or written to"), "{error}");
+        let changed = |folder: &Folder| gone_on(sources(&of, &folder.world()).unwrap()[0].as_mut(), &bytes);
+        let error = changed(&folder);
+        assert!(
+            error.starts_with("SOURCE_CHANGED ") && error.contains("it was replaced or written to"),
+            "{error}"
+        );
+        fs::write(folder.0.join("in/x.csv"), "1,a\nx\n").unwrap();
+        let error = changed(&folder);
+        assert!(
+            error.starts_with("SOURCE_CHANGED ") && error.contains("it was replaced or written to"),
+            "{error}"
+        );
         fs::remove_file(folder.0.join("in/x.csv")).unwrap();
         folder.put("in/y.csv", "1,a\n");
-        let mut fourth = sources(&of, &folder.world()).unwrap();
-        assert!(restore(fourth[0].as_mut(), &bytes).unwrap_err().contains("it was removed"));
+        let error = changed(&folder);
+        assert!(error.starts_with("SOURCE_CHANGED ") && error.contains("it was removed"), "{error}");
         fs::remove_file(folder.0.join("in/y.csv")).unwrap();
         folder.put("in/x.csv", "1,a\nx\n2,b\n3,c\n");
     }
@@ -477,6 +495,7 @@ fn a_position_behind_a_file_that_has_changed() {
     let bytes = saved(first[0].as_ref());
     drop(first);
     let mut second = sources(&of, &folder.world()).unwrap();
-    let error = restore(second[0].as_mut(), &bytes).unwrap_err();
-    assert!(error.contains("in/x.csv has changed since it was read"), "{error}");
+    let error = gone_on(second[0].as_mut(), &bytes);
+    assert!(error.starts_with("SOURCE_CHANGED ") && error.contains("in/x.csv: "), "{error}");
+    assert!(error.contains("its bad records cannot be diverted again"), "{error}");
 }

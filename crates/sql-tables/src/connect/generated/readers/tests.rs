@@ -89,17 +89,35 @@ fn a_reader_that_is_ahead_waits() {
 /// A reader continues where it was saved, and only as the same one of as many.
 #[test]
 fn a_reader_continues_where_it_was() {
-    let mut readers: Vec<Reader> = Reader::all(2).collect();
+    let mut readers: Vec<Reader> = Reader::all(2, 1).collect();
     readers[1].advance(STRIPE_ROWS + 7);
     let mut state = StateWriter::default();
     readers[1].save(&mut state).expect("it is saved");
     let bytes = state.into_bytes();
-    let mut again: Vec<Reader> = Reader::all(2).collect();
+    let mut again: Vec<Reader> = Reader::all(2, 1).collect();
     again[1].load(&mut StateReader::new(&bytes)).expect("it is loaded");
     assert_eq!(again[1].next_row(), 3 * STRIPE_ROWS + 7);
     assert!(again[0].load(&mut StateReader::new(&bytes)).is_err(), "another reader");
-    let mut three: Vec<Reader> = Reader::all(3).collect();
+    let mut three: Vec<Reader> = Reader::all(3, 1).collect();
     assert!(three[1].load(&mut StateReader::new(&bytes)).is_err(), "another number of readers");
+    let mut other: Vec<Reader> = Reader::all(2, 7).collect();
+    assert!(other[1].load(&mut StateReader::new(&bytes)).is_err(), "another seed");
+}
+
+/// A reader that had ended is not restored, and the others do not wait for it.
+#[test]
+fn a_reader_that_is_not_restored_is_not_waited_for() {
+    let mut readers: Vec<Reader> = Reader::all(3, 1).collect();
+    for number in [0, 2] {
+        readers[number].advance(STRIPE_ROWS);
+        let mut state = StateWriter::default();
+        readers[number].save(&mut state).expect("it is saved");
+        let bytes = state.into_bytes();
+        let mut again: Vec<Reader> = Reader::all(3, 1).collect();
+        again[number].load(&mut StateReader::new(&bytes)).expect("it is loaded");
+        again[number].advance(100 * STRIPE_ROWS);
+        assert!(again[number].room().is_some(), "only its own rows hold it back");
+    }
 }
 
 #[test]
