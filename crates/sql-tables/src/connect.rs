@@ -229,6 +229,9 @@ pub struct World {
     /// True if the job takes checkpoints: its sources must be able to go on from a saved position, and its sinks publish
     /// with checkpoints where they can.
     pub takes_checkpoints: bool,
+    /// If given, operators are replaced now and then by others with other hash seeds that load their state, as this source
+    /// draws it: for tests of saved state. No result depends on it.
+    pub renewals: Option<Arc<Mutex<dyn Entropy>>>,
 }
 
 /// How the work of reading a table is divided among tasks. No result depends on it.
@@ -314,6 +317,7 @@ impl Default for World {
             spilling: None,
             state_share_bytes: None,
             takes_checkpoints: false,
+            renewals: None,
         }
     }
 }
