@@ -4,7 +4,7 @@
 //! that is being written for a leftover of a killed run. A file system without locks gives no such protection.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -86,17 +86,6 @@ pub trait Files: Disk {
     /// # Errors
     /// The error of the operating system, and an error if the path is no regular file.
     fn remove_leftover(&self, path: &Path) -> io::Result<bool>;
-
-    /// Opens a file for reading, from the byte at `offset` on.
-    ///
-    /// # Errors
-    /// As [`Disk::open`]. If the file is shorter than `offset`, the call fails with `UnexpectedEof`, or the first read returns
-    /// no bytes.
-    fn open_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
-        let mut file = self.open(path)?;
-        let passed = io::copy(&mut file.by_ref().take(offset), &mut io::sink())?;
-        if passed < offset { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(file) }
-    }
 
     /// Opens a regular file for random access.
     ///
@@ -308,12 +297,6 @@ impl Files for RealFiles {
             Held::ByUs(_held) => RealDisk.remove(path).map(|()| true),
             Held::ByAnother | Held::Unknown(_) | Held::Gone => Ok(false),
         }
-    }
-
-    fn open_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
-        let mut file = self.open_file(path)?;
-        file.seek(SeekFrom::Start(offset))?;
-        Ok(Box::new(file))
     }
 
     fn open_file(&self, path: &Path) -> io::Result<File> {

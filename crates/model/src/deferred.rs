@@ -23,6 +23,9 @@
 //!    when there is input. If results are ready and the output has no room, the runner comes back when the output has
 //!    room; no call of the waker is needed for that.
 //!
+//! The state of the operator is saved when `emit` has returned a barrier. The runner gives the operator no records and marks
+//! behind a barrier before that, so the state has nothing that belongs behind the barrier.
+//!
 //! No call is lost: a thread with a new result first makes it visible to `emit` and then calls the waker. If it calls
 //! before step 1, `emit` finds the result; if after, the note is there when the task is put to rest.
 //!
@@ -39,6 +42,7 @@ use crate::fault::Fault;
 use crate::mark::Mark;
 use crate::operator::{Counts, Output};
 use crate::record::Record;
+use crate::state::{StateError, StateReader, StateWriter};
 use crate::time::ProcessingTime;
 
 /// Result of asking an operator to emit its ready results.
@@ -107,4 +111,30 @@ pub trait Deferred<In>: Send {
 
     /// Returns the operator's name after a panic, if the code of this operator caused the panic.
     fn faulted(&self) -> Option<&str>;
+
+    /// Writes all state of the operator. Called when [`emit`](Self::emit) has returned [`Mark::Barrier`], before the
+    /// operator takes anything that is behind the barrier.
+    ///
+    /// # Errors
+    /// [`StateError`] if a value cannot be written, or the operator cannot be saved. An operator without this method
+    /// cannot be saved.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        let _ = state;
+        Err(StateError::Write(cannot(self, "saved")))
+    }
+
+    /// Replaces all state of the operator by the state that [`save`](Self::save) wrote. Called before the first record.
+    ///
+    /// # Errors
+    /// [`StateError`] if the bytes are not such state; the operator must then not be used.
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Err(state.wrong(cannot(self, "loaded")))
+    }
+}
+
+/// Returns the reason why the state of an operator cannot be saved or loaded, with the name of the operator.
+fn cannot<In>(operator: &(impl Deferred<In> + ?Sized), what: &str) -> String {
+    let mut name = String::new();
+    operator.visit_counts(&mut |of, _| of.clone_into(&mut name));
+    format!("the state of the operator `{name}` cannot be {what}")
 }

@@ -26,6 +26,7 @@ use std::task::Waker;
 
 use thalweg_model::{
     Allowance, Counts, Deferred, Emitted, EventTime, Fault, Mark, Output, ProcessingTime, Record, Span,
+    StateError, StateReader, StateWriter,
 };
 
 use crate::accounts::Accounts;
@@ -43,6 +44,23 @@ pub trait Timers: Send + 'static {
 
     /// Notes that the watermark is at `now`, so that all instants up to it are passed.
     fn pass(&mut self, now: EventTime);
+
+    /// Writes the instants that are due.
+    ///
+    /// # Errors
+    /// [`StateError`] if they cannot be written. Timers without this method cannot be saved.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        let _ = state;
+        Err(StateError::Write("the timers of an operator by arrival cannot be saved".to_owned()))
+    }
+
+    /// Replaces the instants that are due by those that [`save`](Self::save) wrote.
+    ///
+    /// # Errors
+    /// [`StateError`] if the bytes are not such instants.
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Err(state.wrong("the timers of an operator by arrival cannot be loaded"))
+    }
 }
 
 /// Timers that are due at each multiple of a span, from the first record on.
@@ -74,6 +92,16 @@ impl Timers for EveryTick {
     fn pass(&mut self, now: EventTime) {
         let ticks = now.as_micros().div_euclid(self.span_us);
         self.next = Some(EventTime::from_micros(ticks.saturating_add(1).saturating_mul(self.span_us)));
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.next.map(EventTime::as_micros))
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let next: Option<i64> = state.take()?;
+        self.next = next.map(EventTime::from_micros);
+        Ok(())
     }
 }
 
@@ -206,7 +234,33 @@ where
     fn faulted(&self) -> Option<&str> {
         self.accounts.faulted()
     }
+
+    /// Saves the times and the timers. Nothing is in the queue when a barrier has been emitted.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        if !self.queue.is_empty() {
+            let reason = format!("`{}` has taken records behind the barrier", self.accounts.name);
+            return Err(StateError::Write(reason));
+        }
+        state.frame(KIND, VERSION, |state| {
+            state.put(&(self.now.as_micros(), self.watermark.as_micros(), self.is_over))?;
+            self.timers.save(state)
+        })
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        state.frame(KIND, VERSION, |state| {
+            let (now, watermark, is_over): (i64, i64, bool) = state.take()?;
+            (self.now, self.watermark) = (EventTime::from_micros(now), EventTime::from_micros(watermark));
+            self.is_over = is_over;
+            self.queue.clear();
+            self.timers.load(state)
+        })
+    }
 }
+
+/// Kind and version of the state of [`ByArrival`].
+const KIND: &str = "by_arrival";
+const VERSION: u32 = 1;
 
 crate::named::named!(ByArrival<T, K, Restamp>);
 

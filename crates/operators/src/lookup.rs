@@ -36,7 +36,9 @@ mod in_flight;
 use std::num::NonZeroU32;
 use std::task::Waker;
 
-use thalweg_model::{Allowance, Counts, Deferred, Emitted, Fault, Mark, Output, Record};
+use thalweg_model::{
+    Allowance, Counts, Deferred, Emitted, Fault, Mark, Output, Record, StateError, StateReader, StateWriter,
+};
 
 use crate::accounts::Accounts;
 use in_flight::InFlight;
@@ -219,7 +221,25 @@ where
     fn faulted(&self) -> Option<&str> {
         self.accounts.faulted()
     }
+
+    /// Saves no records: a barrier is emitted behind all records before it, and none behind it is taken so far.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        if !self.is_empty() {
+            let reason =
+                format!("`{}` has records in flight that are behind the barrier", self.accounts.name);
+            return Err(StateError::Write(reason));
+        }
+        state.frame(KIND, VERSION, |_| Ok(()))
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        state.frame(KIND, VERSION, |_| Ok(()))
+    }
 }
+
+/// Kind and version of the state of [`LookupJoin`].
+const KIND: &str = "lookup";
+const VERSION: u32 = 1;
 
 crate::named::named!(LookupJoin<T, U, L, QuestionOf, Combine>);
 

@@ -26,6 +26,7 @@ pub mod over;
 mod parts;
 mod pieces;
 pub mod rank;
+mod renewal;
 pub mod run;
 mod runs;
 pub mod session;

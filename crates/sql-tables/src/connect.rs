@@ -235,6 +235,9 @@ pub struct World {
     /// are kept. It is the same after a restart. Sinks write it into the names of unpublished files, so that no other run
     /// takes them for its own.
     pub checkpoint_key: u64,
+    /// If given, operators are replaced now and then by others with other hash seeds that load their state, as this source
+    /// draws it: for tests of saved state. No result depends on it.
+    pub renewals: Option<Arc<Mutex<dyn Entropy>>>,
 }
 
 /// How the work of reading a table is divided among tasks. No result depends on it.
@@ -323,6 +326,7 @@ impl Default for World {
             state_share_bytes: None,
             takes_checkpoints: false,
             checkpoint_key: 0,
+            renewals: None,
         }
     }
 }

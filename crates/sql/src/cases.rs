@@ -149,11 +149,13 @@ pub struct Manner {
     pub policy: Option<&'static str>,
     /// Whether state that may go to disk does so as soon as an operator has the rows of one batch in memory.
     pub spills: bool,
+    /// Whether operators are replaced now and then by others that load their state.
+    pub renews: bool,
 }
 
 impl Default for Manner {
     fn default() -> Self {
-        Manner { workers: 1, batch_rows: 4_096, seed: 0, policy: None, spills: false }
+        Manner { workers: 1, batch_rows: 4_096, seed: 0, policy: None, spills: false, renews: false }
     }
 }
 
@@ -373,7 +375,9 @@ impl Cases {
         let world = World { given, given_kinds, state_share_bytes, ..World::default() };
         let directory = std::env::temp_dir();
         let spilling = manner.spills.then(|| world.spilling(&directory, SPILL_BYTES_DEFAULT, 1));
-        let world = World { seed: manner.seed, hash_seed: manner.seed, spilling, ..world };
+        let draws: Arc<Mutex<dyn Entropy>> = Arc::new(Mutex::new(SeededEntropy::new(manner.seed)));
+        let renewals = manner.renews.then_some(draws);
+        let world = World { seed: manner.seed, hash_seed: manner.seed, spilling, renewals, ..world };
         let actions = match session.read(query) {
             Ok(actions) => actions,
             Err(error) => {

@@ -66,11 +66,18 @@ fn queries_have_the_expected_rows() {
 fn rows_do_not_depend_on_how_they_are_run() {
     let mut all = String::new();
     for (workers, batch_rows, seed) in [(1, 1, 1), (1, 3, 2), (2, 1, 3), (2, 2, 4), (3, 4_096, 5)] {
-        all += &failures(Manner { workers, batch_rows, seed, policy: None, spills: false });
+        all += &failures(Manner { workers, batch_rows, seed, policy: None, spills: false, renews: false });
     }
     let policies = names().into_iter().filter(|name| *name != enjima::STRICT_NAME);
     for (seed, policy) in (0..).zip(policies) {
-        all += &failures(Manner { workers: 2, batch_rows: 2, seed, policy: Some(policy), spills: false });
+        all += &failures(Manner {
+            workers: 2,
+            batch_rows: 2,
+            seed,
+            policy: Some(policy),
+            spills: false,
+            renews: true,
+        });
     }
     assert!(all.is_empty(), "{all}");
 }

@@ -59,12 +59,14 @@ fn queries_have_the_expected_rows() {
 }
 
 /// The rows of a query, and the number of late rows, do not depend on the batch size, on the number of
-/// workers, on the order in which tasks run, or on whether state goes to disk.
+/// workers, on the order in which tasks run, on whether state goes to disk, or on whether operators are replaced by others
+/// that load their state.
 #[test]
 fn rows_do_not_depend_on_how_they_are_run() {
     let mut all = Vec::new();
     for (workers, batch_rows, seed) in [(1, 1, 1), (1, 3, 2), (2, 1, 3), (2, 2, 4), (3, 4_096, 5)] {
-        let manner = Manner { workers, batch_rows, seed, policy: None, spills: batch_rows == workers };
+        let (spills, renews) = (batch_rows == workers, seed % 2 == 1);
+        let manner = Manner { workers, batch_rows, seed, policy: None, spills, renews };
         let (count, failures) = run_all(manner);
         if !failures.is_empty() {
             all.push(format!("with {manner:?}, of {count} cases failed\n{}", failures.join("\n")));
@@ -242,7 +244,8 @@ fn rows_do_not_depend_on_policies() {
         let (name, file, case) = all[below(all.len())];
         let policy = Some(policies[below(policies.len())]);
         let batch_rows = [1, 2, 3, 5, 17, 4_096][below(6)];
-        let manner = Manner { workers: 1 + below(8), batch_rows, seed, policy, spills: below(3) == 0 };
+        let (workers, spills, renews) = (1 + below(8), below(3) == 0, below(2) == 0);
+        let manner = Manner { workers, batch_rows, seed, policy, spills, renews };
         if let Verdict::Failed(why) = file.run(case, manner) {
             failures.push(format!("{name}:{}: {} with {manner:?}\n  {why}", case.line, case.name));
         }

@@ -45,7 +45,7 @@ use thalweg_sql::spill::Spill;
 
 use super::near_limit;
 use super::script::{Script, ScriptArgs, for_each_table};
-use super::state::JobState;
+use super::state::{JobState, Kept};
 use super::stdout::{Gone, shows_rows_on_terminal};
 use super::stop::{self, Deadline};
 use super::told::{Shape, Told};
@@ -185,11 +185,12 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<End> {
         told.note("nothing to run: the file has no INSERT and no query");
         return Ok(End::Complete);
     }
-    let (jobs, states) =
-        JobState::of_jobs(jobs, &script.base, args.state.as_deref(), args.checkpoint_every, told)?;
-    if jobs.is_empty() {
+    let kept = JobState::of_jobs(jobs, &script.base, args.state.as_deref(), args.checkpoint_every, told)?;
+    if kept.is_empty() {
         return Ok(End::Complete);
     }
+    let (jobs, states): (Vec<Job>, Vec<State>) =
+        kept.into_iter().map(|Kept { job, number, state }| (job, (number, state))).unzip();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let wanted = Wanted::of(args);
     let engine = engine(&wanted, &jobs, &clock)?;
@@ -235,7 +236,7 @@ pub fn run_until_end(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let engine = engine(&Wanted { workers: Some(workers), ..Wanted::default() }, &jobs, &clock)?;
     let streams = Streams { stdin: Some(Box::new(std::io::empty())), stdout, stderr: Box::new(sink()) };
-    let states = jobs.iter().map(|_| None).collect();
+    let states = (0..).map(|number| (number, None)).take(jobs.len()).collect();
     let planned = prepare(Shape::Text, script, &jobs, states, world(script, &clock, streams), &engine)?;
     let running = start(script, &jobs, planned, &engine)?;
     let started = Instant::now();
@@ -254,22 +255,26 @@ pub fn run_until_end(
     Ok(sums)
 }
 
+/// The number of a job among those of the file, and its checkpoints, if it takes any.
+type State = (u64, Option<JobState>);
+
 /// Assembles and plans all jobs before any of them runs, so that a failure to open a table, or a directory for state, is
 /// reported first.
 fn prepare(
     shape: Shape,
     script: &Script,
     jobs: &[Job],
-    states: Vec<Option<JobState>>,
+    states: Vec<State>,
     world: World,
     engine: &Engine,
 ) -> Result<Vec<Planned>> {
     let division = Division { workers: engine.workers(), ..Division::default() };
-    let checkpointed: Vec<bool> = states.iter().map(Option::is_some).collect();
-    let assembled = assemble(shape, script, jobs, &checkpointed, World { division, ..world })?;
+    let keys: Vec<(u64, Option<u64>)> =
+        states.iter().map(|(number, state)| (*number, state.as_ref().map(JobState::key))).collect();
+    let assembled = assemble(shape, script, jobs, &keys, World { division, ..world })?;
     let planned = jobs.iter().zip(assembled).zip(states);
     planned
-        .map(|((job, assembled), state)| {
+        .map(|((job, assembled), (_, state))| {
             if let Some(spill) = &assembled.spill {
                 let opened = spill.open();
                 opened.map_err(|error| anyhow!("{}: {}: {}", error.code, job.name, error.message))?;
@@ -379,21 +384,22 @@ fn world(script: &Script, clock: &Arc<dyn Clock>, streams: Streams) -> World {
     }
 }
 
-/// Assembles all jobs of a script. They share resources that exist only once, such as the standard streams.
+/// Assembles all jobs of a script. `keys` has the number of each job among those of the file and, if it takes checkpoints, the
+/// key of its directory. The jobs share resources that exist only once, such as the standard streams.
 fn assemble(
     shape: Shape,
     script: &Script,
     jobs: &[Job],
-    checkpointed: &[bool],
+    keys: &[(u64, Option<u64>)],
     mut world: World,
 ) -> Result<Vec<Assembled>> {
     let clock = Arc::clone(&world.clock);
     let stdout = Arc::clone(&world.stdout);
     let mut assembled = Vec::new();
-    for ((job, takes_checkpoints), number) in jobs.iter().zip(checkpointed).zip(0..) {
+    for (job, (number, key)) in jobs.iter().zip(keys) {
         let zone = job.settings.zone;
-        (world.zone, world.shared) = (zone, world.shared.for_job(number));
-        world.takes_checkpoints = *takes_checkpoints;
+        (world.zone, world.shared) = (zone, world.shared.for_job(*number));
+        (world.takes_checkpoints, world.checkpoint_key) = (key.is_some(), key.unwrap_or_default());
         let mut shown = |columns: &[Column], changes: Changes| {
             let has_kinds = !changes.is_none();
             let shown = match shape {
@@ -467,7 +473,7 @@ pub fn tasks(script: &Script, job: &Job, workers: u64) -> Result<String> {
     let into = job.parts.iter().filter_map(|part| part.into.as_ref());
     world.collected = into.map(|table| (table.name.clone(), Collected::default())).collect();
     world.division.workers = usize::try_from(workers).unwrap_or(usize::MAX);
-    let assembled = assemble(Shape::Text, script, std::slice::from_ref(job), &[false], world)?;
+    let assembled = assemble(Shape::Text, script, std::slice::from_ref(job), &[(0, None)], world)?;
     let mut text = String::new();
     for job in assembled {
         let layout = layout(usize::try_from(workers).unwrap_or(usize::MAX));

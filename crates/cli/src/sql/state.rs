@@ -22,6 +22,13 @@ use super::told::Told;
 /// Time from one checkpoint to the next, unless it is set: as long as a user can well do without results after a crash.
 const EVERY_DEFAULT: Duration = Duration::from_secs(10);
 
+/// A job that runs, its number among all jobs of the file, and its checkpoints, if it takes any.
+pub struct Kept {
+    pub job: Job,
+    pub number: u64,
+    pub state: Option<JobState>,
+}
+
 /// The directory for the checkpoints of one job, and the checkpoint from which it goes on.
 pub struct JobState {
     directory: QueryDirectory,
@@ -34,7 +41,7 @@ pub struct JobState {
 impl JobState {
     /// Opens the directories for the checkpoints of `jobs`, in their order; `None` for a job that takes no checkpoints. `state`
     /// and `every` come from the command line, and precede the settings of the jobs. A job that has finished is told and left
-    /// out; the jobs that are left are returned.
+    /// out.
     ///
     /// # Errors
     /// An error with its code if a directory is in use, cannot be used, or has only damaged checkpoints, and if a job keeps state on disk
@@ -45,15 +52,14 @@ impl JobState {
         state: Option<&Path>,
         every: Option<Duration>,
         told: &Told,
-    ) -> Result<(Vec<Job>, Vec<Option<JobState>>)> {
+    ) -> Result<Vec<Kept>> {
         let mut opened: Vec<(PathBuf, StateDirectory)> = Vec::new();
-        let (mut running, mut states) = (Vec::new(), Vec::new());
-        for (job, number) in jobs.into_iter().zip(1..) {
+        let mut running = Vec::new();
+        for (job, number) in jobs.into_iter().zip(0..) {
             // Both are relative to the directory in which the command runs.
             let of_file = job.settings.checkpoint_dir.as_ref().map(|directory| base.join(directory));
             let Some(path) = state.map(Path::to_owned).or(of_file) else {
-                running.push(job);
-                states.push(None);
+                running.push(Kept { job, number, state: None });
                 continue;
             };
             if job.settings.spill_dir.is_some() {
@@ -74,7 +80,7 @@ impl JobState {
                     directory
                 }
             };
-            let id = if job.is_named { job.name.clone() } else { format!("job-{number}") };
+            let id = if job.is_named { job.name.clone() } else { format!("job-{}", number + 1) };
             let directory = directory.query(&id).map_err(wrong)?;
             let restored = directory.newest().map_err(wrong)?;
             let passed_over = restored.iter().flat_map(|restored| &restored.passed_over);
@@ -96,10 +102,19 @@ impl JobState {
             }
             let every = every.or(job.settings.checkpoint_interval).unwrap_or(EVERY_DEFAULT);
             let plan = plan_of(&job);
-            running.push(job);
-            states.push(Some(JobState { directory, restored, every, plan, id }));
+            let state = Some(JobState { directory, restored, every, plan, id });
+            running.push(Kept { job, number, state });
         }
-        Ok((running, states))
+        Ok(running)
+    }
+
+    /// Returns a number that tells the checkpoints of this job from those of others: the FNV-1a hash of its directory. It is the
+    /// same in every run.
+    pub fn key(&self) -> u64 {
+        let bytes = self.directory.path().as_os_str().as_encoded_bytes();
+        bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
     }
 
     /// Returns the settings by which the engine takes the checkpoints of the job.

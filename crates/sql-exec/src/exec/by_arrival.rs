@@ -13,7 +13,7 @@ use arrow::array::{ArrayRef, TimestampMillisecondArray};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use chrono_tz::Tz;
 use thalweg::Timers;
-use thalweg_model::EventTime;
+use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::types::INSTANT_ZONE;
 use thalweg_sql_tables::batch::Batch;
@@ -118,6 +118,32 @@ impl Timers for Ends {
             Rule::After { ends, .. } => *ends = ends.split_off(&instant(now_ms.saturating_add(1))),
         }
     }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.noted_ms)?;
+        match &self.rule {
+            Rule::Slices { next, last, .. } => state.put(&(next.map(EventTime::as_micros), last)),
+            Rule::After { ends, .. } => {
+                state.put(&ends.iter().map(|end| end.as_micros()).collect::<Vec<_>>())
+            }
+        }
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.noted_ms = state.take()?;
+        match &mut self.rule {
+            Rule::Slices { next, last, .. } => {
+                let next_us: Option<i64>;
+                (next_us, *last) = state.take()?;
+                *next = next_us.map(EventTime::from_micros);
+            }
+            Rule::After { ends, .. } => {
+                let saved: Vec<i64> = state.take()?;
+                *ends = saved.into_iter().map(EventTime::from_micros).collect();
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Replaces the time column of a batch by the processing time at which the batch has come. A batch that carries a failure
@@ -155,6 +181,12 @@ mod tests {
         for (row, next) in rows.iter().zip(rows.iter().skip(1).chain([&i64::MAX])) {
             ends.pass(instant(*row));
             ends.note(instant(*row));
+            let mut state = StateWriter::default();
+            ends.save(&mut state).expect("ends can be saved");
+            let bytes = state.into_bytes();
+            let mut state = StateReader::new(&bytes);
+            ends.load(&mut state).expect("ends can be loaded");
+            state.finish().expect("all is read");
             while let Some(end) = ends.next().filter(|end| *end < instant(*next)) {
                 let end_ms = passed_ms(end);
                 assert!(

@@ -181,17 +181,28 @@ impl Emission {
         }
     }
 
-    /// Saves the event time of the output batches, and the watermark below which input rows are late.
+    /// Saves the event time of the output batches, the watermark below which input rows are late, and whether the operator
+    /// has failed. Called when no output is pending.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        state.put(&(self.stamp.as_micros(), self.late_by.as_micros()))
+        state.put(&(self.stamp.as_micros(), self.late_by.as_micros(), self.has_failed))
     }
 
-    /// Restores from saved state the event time of the output batches and the watermark below which input
-    /// rows are late.
+    /// Replaces what [`save`](Self::save) wrote.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let (stamp, late_by): (i64, i64) = state.take()?;
+        let (stamp, late_by, has_failed): (i64, i64, bool) = state.take()?;
         (self.stamp, self.late_by) = (EventTime::from_micros(stamp), EventTime::from_micros(late_by));
+        self.has_failed = has_failed;
         Ok(())
+    }
+
+    /// Takes over the saved part of another output side.
+    pub(super) fn replace_state(&mut self, other: &Emission) {
+        (self.stamp, self.late_by, self.has_failed) = (other.stamp, other.late_by, other.has_failed);
+    }
+
+    /// Returns the allowance through which long output batches are reserved.
+    pub(super) fn allowance(&self) -> &Allowance {
+        &self.allowance
     }
 }
 

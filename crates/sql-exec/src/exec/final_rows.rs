@@ -317,7 +317,7 @@ impl BatchOperator for FinalRows {
             }
             if let Some(appended) = &mut self.appended {
                 appended.sort();
-                appended.skip(self.skip);
+                appended.skip(std::mem::take(&mut self.skip));
             }
             self.note_bytes();
         }
@@ -373,7 +373,8 @@ impl BatchOperator for FinalRows {
     /// Saves the state. Called between batches. State of which a part is on disk cannot be saved.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         if self.is_on_disk() {
-            return Err(StateError::Write("state on disk cannot be saved".to_owned()));
+            let reason = "sorted rows on disk are not saved yet; run without thalweg.state.spill-dir";
+            return Err(StateError::Write(reason.to_owned()));
         }
         let appended: Vec<&[u8]> = self.appended.iter().flat_map(Appended::rows).collect();
         state.put(&(ROW_FORMAT, self.skip, self.fetch, self.has_ended, self.rows.len() + appended.len()))?;
@@ -388,7 +389,8 @@ impl BatchOperator for FinalRows {
         let rows: usize;
         (self.skip, self.fetch, self.has_ended, rows) = state.take()?;
         self.rows.clear();
-        self.appended = self.appended.take().map(|_| Appended::default());
+        // Rows that are being emitted are those of the tree: the saved state tells how many are still left out.
+        self.appended = self.appended.take().filter(|_| !self.has_ended).map(|_| Appended::default());
         (self.bytes, self.count) = (0, 0);
         for _ in 0..rows {
             let (row, count): (Box<[u8]>, i64) = state.take()?;
@@ -396,13 +398,8 @@ impl BatchOperator for FinalRows {
                 appended.add(&row).map_err(|error| state.wrong(error.message))?;
                 continue;
             }
-            self.bytes += entry_bytes(&row);
-            self.count += u64::try_from(count).unwrap_or_default();
-            self.rows.insert(row, count);
-        }
-        // Rows that were being emitted were saved in their order, without those that LIMIT leaves out.
-        if let (Some(appended), true) = (&mut self.appended, self.has_ended) {
-            appended.sort();
+            self.count = self.count.saturating_add(u64::try_from(count).unwrap_or_default());
+            self.change(&row, count);
         }
         self.note_bytes();
         Ok(())

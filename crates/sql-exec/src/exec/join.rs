@@ -19,8 +19,6 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
-use arrow::record_batch::RecordBatch;
 use thalweg_model::{
     Allowance, Counts, Either, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record,
     Sharing, Span, StateError, StateReader, StateWriter, Weighed,
@@ -32,7 +30,8 @@ use thalweg_sql_tables::batch::Batch;
 use super::accounts::Accounts;
 use super::emission::{Emission, together};
 use super::exchange::{JoinKeys, RowKeys};
-use super::operator::{ByKey, InTurn, Make, Outcome, Way};
+use super::operator::{ByKey, InTurn, Make, Outcome, STATE_VERSION, Way};
+use super::renewal::{Renewal, moved};
 use crate::plan::{Column, Counted, Join, JoinMethod};
 
 pub mod interval;
@@ -211,6 +210,8 @@ pub struct JoinStage<W = InTurn> {
     watch: Option<Arc<Watch>>,
     /// How the copies of a keyed join are created, and the keys of both inputs.
     keyed: Option<(Make<dyn JoinOperator>, [RowKeys; 2])>,
+    /// Replaces the join now and then by another one that loads its state; `None` outside of tests.
+    renewal: Option<Renewal<dyn JoinOperator>>,
     way: PhantomData<W>,
 }
 
@@ -230,13 +231,42 @@ impl<W: Way> JoinStage<W> {
     /// Wraps a join over batches as an operator of the engine.
     pub fn new(inner: Box<dyn JoinOperator>) -> Self {
         let emission = Emission::new(inner.name());
-        JoinStage { emission, inner, watch: None, keyed: None, way: PhantomData }
+        JoinStage { emission, inner, watch: None, keyed: None, renewal: None, way: PhantomData }
     }
 
     /// Returns the stage with a watch over the calls of user functions in it.
     #[must_use]
     pub fn watched(self, watch: Option<&Arc<Watch>>) -> Self {
         JoinStage { watch: watch.cloned(), ..self }
+    }
+
+    /// Returns the stage with a join that is replaced as `renewal` tells.
+    #[must_use]
+    pub(super) fn renewed(self, renewal: Option<Renewal<dyn JoinOperator>>) -> Self {
+        JoinStage { renewal, ..self }
+    }
+
+    /// Replaces the join by another one that loads its state, if that is drawn and no output is pending.
+    fn renew(&mut self) {
+        if self.emission.is_stalled() {
+            return;
+        }
+        let Some(made) = self.renewal.as_ref().and_then(Renewal::drawn) else { return };
+        let moved = made.and_then(|mut inner| {
+            inner.accounts_mut().fund(self.emission.allowance());
+            let mut other = JoinStage::<W>::new(inner);
+            let is_moved = moved(|state| self.save(state), |state| other.load(state))?;
+            Ok(is_moved.then_some((other.inner, other.emission)))
+        });
+        match moved {
+            Ok(Some((mut inner, emission))) => {
+                inner.accounts_mut().counts = self.inner.accounts().counts;
+                self.inner = inner;
+                self.emission.replace_state(&emission);
+            }
+            Ok(None) => {}
+            Err(error) => self.emission.fail(error),
+        }
     }
 
     /// Emits pending output of the join while the next edge has room.
@@ -279,7 +309,8 @@ impl<W: Way> Operator<Either<Batch, Batch>> for JoinStage<W> {
     fn fork(&self) -> Self {
         let Some((make, _)) = &self.keyed else { unreachable!("only a join by key is shared") };
         let inner = make().expect("a join was created from the same arguments before");
-        JoinStage { keyed: self.keyed.clone(), ..JoinStage::new(inner).watched(self.watch.as_ref()) }
+        let (keyed, renewal) = (self.keyed.clone(), self.renewal.clone());
+        JoinStage { keyed, renewal, ..JoinStage::new(inner).watched(self.watch.as_ref()) }
     }
 
     fn keys(&self) -> impl Keys<Either<Batch, Batch>> + use<W> {
@@ -291,6 +322,7 @@ impl<W: Way> Operator<Either<Batch, Batch>> for JoinStage<W> {
     }
 
     fn process<I: Input<Either<Batch, Batch>>, O: Output<Batch>>(&mut self, input: &mut I, output: &mut O) {
+        self.renew();
         while self.drain(output) == Flow::Done && input.remaining() > 0 && output.room() > 0 {
             let Some(first) = input.take() else { break };
             let (side, batch) = of_either(first.value);
@@ -303,6 +335,7 @@ impl<W: Way> Operator<Either<Batch, Batch>> for JoinStage<W> {
     }
 
     fn process_one<O: Output<Batch>>(&mut self, record: Record<Either<Batch, Batch>>, output: &mut O) {
+        self.renew();
         let (side, batch) = of_either(record.value);
         self.take(record.event_time, side, batch);
         // If the next edge has no room, the output is kept here and `is_stalled` returns true, as rule O3 of
@@ -314,6 +347,7 @@ impl<W: Way> Operator<Either<Batch, Batch>> for JoinStage<W> {
     fn note_read(&mut self, _count: u64) {}
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        self.renew();
         // A query that is stopped before its input has ended gets no watermark [`EventTime::MAX`]. A lookup
         // join that has not read its whole table is given this watermark here, so that it fails instead of
         // losing the left rows that wait.
@@ -368,17 +402,17 @@ impl<W: Way> Operator<Either<Batch, Batch>> for JoinStage<W> {
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         assert!(!self.is_stalled(), "state is saved when all that is emitted is through (O3, O4)");
-        self.emission.save(state)?;
-        self.inner.save(state)
+        state.frame(self.inner.name(), STATE_VERSION, |state| {
+            self.emission.save(state)?;
+            self.inner.save(state)
+        })
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.emission.load(state)?;
-        self.inner.load(state)
+        let JoinStage { emission, inner, .. } = self;
+        state.frame(&inner.name().to_owned(), STATE_VERSION, |state| {
+            emission.load(state)?;
+            inner.load(state)
+        })
     }
-}
-
-/// Returns a batch of a schema without rows.
-fn nothing(schema: &Arc<Schema>) -> RecordBatch {
-    RecordBatch::new_empty(Arc::clone(schema))
 }

@@ -4,12 +4,16 @@
 //! Every value comes back unchanged, floats bit by bit. The checkpoint checks that the bytes are intact and
 //! belong to rows of the same types.
 
+use std::ops::Range;
+
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
 use thalweg_model::{StateError, StateReader, StateWriter};
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
-use thalweg_sql_tables::batch::batch_of;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, batch_of};
+
+use super::operator::Outcome;
 
 /// Saves rows that an operator holds.
 ///
@@ -19,7 +23,8 @@ pub fn save_rows(rows: &RecordBatch, state: &mut StateWriter) -> Result<(), Stat
     state.put(&ROW_FORMAT)?;
     state.put(&rows.num_rows())?;
     if rows.num_columns() == 0 {
-        return Ok(());
+        // A byte for each row, so that there are no more rows than bytes.
+        return state.put(&vec![0u8; rows.num_rows()]);
     }
     let written = |error: arrow::error::ArrowError| StateError::Write(error.to_string());
     let converted =
@@ -42,6 +47,10 @@ pub fn load_rows(schema: &SchemaRef, state: &mut StateReader<'_>) -> Result<Reco
     check_row_format(state)?;
     let count: usize = state.take()?;
     if schema.fields().is_empty() {
+        let rows: Vec<u8> = state.take()?;
+        if rows.len() != count {
+            return Err(state.wrong("there are more rows, or fewer, than were counted"));
+        }
         return batch_of(schema, Vec::new(), count).map_err(|error| state.wrong(error.message));
     }
     let ends: Vec<usize> = state.take()?;
@@ -60,6 +69,41 @@ pub fn load_rows(schema: &SchemaRef, state: &mut StateReader<'_>) -> Result<Reco
     }
     let columns = converter.convert_rows(rows).map_err(|error| state.wrong(error.to_string()))?;
     batch_of(schema, columns, count).map_err(|error| state.wrong(error.message))
+}
+
+/// Saves `count` rows in pieces of at most a batch, so that many rows with long values need no more memory than a batch
+/// beside the saved bytes. `piece` returns the rows with the numbers of a range.
+///
+/// # Errors
+/// [`StateError`] if a piece cannot be made or written.
+pub(super) fn save_pieces(
+    count: usize,
+    mut piece: impl FnMut(Range<usize>) -> Outcome<RecordBatch>,
+    state: &mut StateWriter,
+) -> Result<(), StateError> {
+    state.put(&count.div_ceil(BATCH_ROWS_MAX))?;
+    for from in (0..count).step_by(BATCH_ROWS_MAX) {
+        let rows = piece(from..count.min(from + BATCH_ROWS_MAX));
+        save_rows(&rows.map_err(|error| StateError::Write(error.message))?, state)?;
+    }
+    Ok(())
+}
+
+/// Loads the pieces that [`save_pieces`] wrote, and calls `each` with them in their order.
+///
+/// # Errors
+/// [`StateError`] if the bytes are not such rows, or `each` fails.
+pub(super) fn load_pieces(
+    schema: &SchemaRef,
+    state: &mut StateReader<'_>,
+    mut each: impl FnMut(RecordBatch) -> Outcome<()>,
+) -> Result<(), StateError> {
+    let pieces: usize = state.take()?;
+    for _ in 0..pieces {
+        let rows = load_rows(schema, state)?;
+        each(rows).map_err(|error| state.wrong(error.message))?;
+    }
+    Ok(())
 }
 
 /// Creates a converter of all columns of a schema to comparable bytes.

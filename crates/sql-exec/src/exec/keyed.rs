@@ -525,11 +525,12 @@ impl Keyed {
     /// # Errors
     /// [`StateError`] if they cannot be written.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        state.put(&(ROW_FORMAT, self.slots(), self.len(), self.now_ms))?;
+        state.put(&(ROW_FORMAT, self.now_ms))?;
+        state.put(&self.is_live)?;
         for slot in self.live() {
             let place = slot as usize;
             let written_ms = self.times.as_ref().map_or(self.now_ms, |times| times.written_ms[place]);
-            state.put(&(slot, written_ms, self.pins.get(place).copied().unwrap_or_default()))?;
+            state.put(&(written_ms, self.pins.get(place).copied().unwrap_or_default()))?;
             let is_null = self.null == Some(slot);
             match &self.keys {
                 Keys::None => {}
@@ -547,17 +548,16 @@ impl Keyed {
     /// [`StateError`] if the bytes are not such keys.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         check_row_format(state)?;
-        let (slots, keys, now_ms): (usize, usize, i64) = state.take()?;
-        if keys > slots || u32::try_from(slots).is_err() {
-            return Err(state.wrong("there are more keys than slots"));
+        let now_ms: i64 = state.take()?;
+        // There is a byte for each slot, so there are no more slots than bytes.
+        let is_live: Vec<bool> = state.take()?;
+        if u32::try_from(is_live.len()).is_err() {
+            return Err(state.wrong("there are more slots than an index has"));
         }
         self.clear();
         self.now_ms = now_ms;
-        for _ in 0..keys {
-            let (slot, written_ms, pins): (u32, i64, u32) = state.take()?;
-            if slot as usize >= slots {
-                return Err(state.wrong("a key has a slot that there is not"));
-            }
+        for (slot, _) in (0..).zip(&is_live).filter(|(_, is_live)| **is_live) {
+            let (written_ms, pins): (i64, u32) = state.take()?;
             let (whole, bytes): (Option<i64>, Option<Box<[u8]>>) = match &self.keys {
                 Keys::None => (None, None),
                 Keys::Whole { .. } => (state.take()?, None),
@@ -569,9 +569,8 @@ impl Keyed {
                 (None, None) => Key::Null,
             };
             let hash = self.hash(key);
-            let is_taken = self.is_live.get(slot as usize).is_some_and(|is_live| *is_live);
-            if is_taken || self.find_hashed(key, hash).is_some() {
-                return Err(state.wrong("a key or a slot stands there twice"));
+            if self.find_hashed(key, hash).is_some() {
+                return Err(state.wrong("a key stands there twice"));
             }
             self.put(slot, key, hash, written_ms);
             if pins > 0 {
@@ -579,7 +578,7 @@ impl Keyed {
                 self.pins[slot as usize] = pins;
             }
         }
-        self.grow(slots);
+        self.grow(is_live.len());
         self.released =
             (0..).zip(&self.is_live).filter(|(_, is_live)| !**is_live).map(|(number, _)| number).collect();
         Ok(())

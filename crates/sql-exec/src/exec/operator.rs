@@ -22,6 +22,7 @@ use thalweg_sql_tables::batch::Batch;
 use super::accounts::Accounts;
 use super::emission::{Emission, together};
 use super::exchange::{BatchKeys, RowKeys};
+use super::renewal::{Renewal, moved};
 
 /// Result of a call of an operator, or the error that ends the query.
 pub type Outcome<T> = Result<T, EvaluationError>;
@@ -116,10 +117,15 @@ pub trait BatchOperator: Any + Send {
         Ok(())
     }
 
-    /// Saves the whole state of the operator.
+    /// Returns the kind of the operator's state. Saved state is loaded only by an operator of the same kind.
+    fn state_kind(&self) -> &str {
+        self.name()
+    }
+
+    /// Saves the whole state of the operator. Called when no output is pending.
     ///
     /// # Errors
-    /// [`StateError`] if a value cannot be written.
+    /// [`StateError`] if a value cannot be written, or a part of the state is on disk.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
     /// Replaces the whole state of the operator by what [`save`](Self::save) wrote.
@@ -128,6 +134,10 @@ pub trait BatchOperator: Any + Send {
     /// [`StateError`] if the bytes are not such state.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
+
+/// Version of the form in which the operators over batches and joins save their state. It rises with each change of the
+/// form of any of them.
+pub(super) const STATE_VERSION: u32 = 1;
 
 /// The way in which workers share an operator over batches, as a type parameter.
 pub trait Way: Send + Sync + 'static {
@@ -182,6 +192,8 @@ pub struct Stage<W> {
     watch: Option<Arc<Watch>>,
     /// How the copies of a keyed operator are created, and the key of its rows.
     keyed: Option<(Make<dyn BatchOperator>, RowKeys)>,
+    /// Replaces the operator now and then by another one that loads its state; `None` outside of tests.
+    renewal: Option<Renewal<dyn BatchOperator>>,
     way: std::marker::PhantomData<W>,
 }
 
@@ -206,6 +218,7 @@ impl<W: Way> Stage<W> {
             is_closed: false,
             watch: None,
             keyed: None,
+            renewal: None,
             way: std::marker::PhantomData,
         }
     }
@@ -214,6 +227,35 @@ impl<W: Way> Stage<W> {
     #[must_use]
     pub fn watched(self, watch: Option<&Arc<Watch>>) -> Self {
         Stage { watch: watch.cloned(), ..self }
+    }
+
+    /// Returns the stage with an operator that is replaced as `renewal` tells.
+    #[must_use]
+    pub(super) fn renewed(self, renewal: Option<Renewal<dyn BatchOperator>>) -> Self {
+        Stage { renewal, ..self }
+    }
+
+    /// Replaces the operator by another one that loads its state, if that is drawn and no output is pending.
+    fn renew(&mut self) {
+        if self.is_part || self.emission.is_stalled() {
+            return;
+        }
+        let Some(made) = self.renewal.as_ref().and_then(Renewal::drawn) else { return };
+        let moved = made.and_then(|mut inner| {
+            inner.fund(self.emission.allowance());
+            let mut other = Stage::<W>::new(inner);
+            let is_moved = moved(|state| self.save(state), |state| other.load(state))?;
+            Ok(is_moved.then_some((other.inner, other.emission)))
+        });
+        match moved {
+            Ok(Some((mut inner, emission))) => {
+                inner.accounts_mut().counts = self.inner.counts();
+                self.inner = inner;
+                self.emission.replace_state(&emission);
+            }
+            Ok(None) => {}
+            Err(error) => self.emission.fail(error),
+        }
     }
 
     /// Emits pending output of the wrapped operator while the next edge has room.
@@ -252,7 +294,14 @@ impl<W: Way> Operator<Batch> for Stage<W> {
             None => self.inner.fork(),
         };
         let keyed = self.keyed.clone();
-        Stage { is_part, is_closed: is_part, keyed, ..Stage::new(inner).watched(self.watch.as_ref()) }
+        let renewal = self.renewal.clone();
+        Stage {
+            is_part,
+            is_closed: is_part,
+            keyed,
+            renewal,
+            ..Stage::new(inner).watched(self.watch.as_ref())
+        }
     }
 
     fn keys(&self) -> impl Keys<Batch> + use<W> {
@@ -272,6 +321,7 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     }
 
     fn process<I: Input<Batch>, O: Output<Batch>>(&mut self, input: &mut I, output: &mut O) {
+        self.renew();
         while self.drain(output) == Flow::Done && input.remaining() > 0 && output.room() > 0 {
             let Some(first) = input.take() else { break };
             match together(input, first, |next| Some(next), |batch| batch) {
@@ -282,6 +332,7 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     }
 
     fn process_one<O: Output<Batch>>(&mut self, record: Record<Batch>, output: &mut O) {
+        self.renew();
         self.take(record.event_time, record.value);
         // If the next edge has no room, the output is kept here and `is_stalled` returns true, as rule O3 of
         // [`Operator`] demands.
@@ -292,6 +343,7 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     fn note_read(&mut self, _count: u64) {}
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        self.renew();
         if let Some(watermark) = self.emission.watermark(mark) {
             let inner = &mut self.inner;
             self.emission.note(Watch::within(self.watch.as_ref(), || inner.advance(watermark)));
@@ -341,12 +393,18 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        self.emission.save(state)?;
-        self.inner.save(state)
+        assert!(!self.is_stalled(), "state is saved when all that is emitted is through (O3, O4)");
+        state.frame(self.inner.state_kind(), STATE_VERSION, |state| {
+            self.emission.save(state)?;
+            self.inner.save(state)
+        })
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.emission.load(state)?;
-        self.inner.load(state)
+        let Stage { emission, inner, .. } = self;
+        state.frame(&inner.state_kind().to_owned(), STATE_VERSION, |state| {
+            emission.load(state)?;
+            inner.load(state)
+        })
     }
 }

@@ -36,9 +36,10 @@ use super::final_rows::FinalRows;
 use super::group::{Group, GroupCalls};
 use super::join::{self, JoinOperator, JoinStage};
 use super::limit::Limit;
-use super::operator::{Anybody, BatchOperator, Gathering, InTurn, Make, Stage, Way};
+use super::operator::{Anybody, BatchOperator, Gathering, InTurn, Make, Outcome, Stage, Way};
 use super::over::{Over, OverCalls};
 use super::rank::{Deduplicate, Normalize, TopN, Wanted};
+use super::renewal::Renewal;
 use super::session::AssignSessions;
 use super::sort::Sort;
 use super::sorted_over::{LiveOver, OverAtEnd, SortedCalls};
@@ -169,7 +170,7 @@ impl<'a> Assembly<'a> {
             return self.read(&read, plan, None);
         }
         let below = order.below(&plan.node);
-        let (columns, seed) = (plan.columns.clone(), self.world.hash_seed);
+        let (columns, seed) = (plan.columns.clone(), self.seeds());
         match &plan.node {
             Node::Scan { .. } => Err(SqlError::new(Code::Invalid, "a table is read by itself")),
             Node::Values(batch) => {
@@ -253,20 +254,24 @@ impl<'a> Assembly<'a> {
                 }
             }
             Node::Final { input, order: by, skip, fetch, is_retracting } => {
-                let rows = FinalRows::new(by, *skip, *fetch, *is_retracting, &plan.columns);
-                let rows = rows.map_err(refused)?.spilling(self.world.spilling.clone());
-                let rows = Box::new(rows);
+                let (by, skip, fetch, is_retracting) = (by.clone(), *skip, *fetch, *is_retracting);
+                let spilling = self.world.spilling.clone();
                 let was_final = std::mem::replace(&mut self.is_final, true);
-                let stream = self.over::<InTurn>(input, below, rows);
+                let stream = self.alone(input, below, move || {
+                    let rows = FinalRows::new(&by, skip, fetch, is_retracting, &columns)?;
+                    Ok(Box::new(rows.spilling(spilling.clone())))
+                });
                 self.is_final = was_final;
                 stream
             }
             Node::Limit { input, skip, fetch } => {
                 let mark = self.limited_part.map(|part| self.world.end.limit_mark(part));
-                self.over::<InTurn>(input, below, Box::new(Limit::new(*skip, *fetch, mark)))
+                let (skip, fetch) = (*skip, *fetch);
+                self.alone(input, below, move || Ok(Box::new(Limit::new(skip, fetch, mark.clone()))))
             }
             Node::Sort { input, time, keys } => {
-                self.over::<InTurn>(input, below, Box::new(Sort::new(*time, keys.clone(), &plan.columns)))
+                let (time, keys) = (*time, keys.clone());
+                self.alone(input, below, move || Ok(Box::new(Sort::new(time, keys.clone(), &columns))))
             }
             Node::Over { input, keys, time, frame, calls, ttl_ms } => {
                 let over = OverCalls {
@@ -281,7 +286,7 @@ impl<'a> Assembly<'a> {
                 let (is_single, now) = (self.sources_of(input) == 1, self.now());
                 let given = input.columns.clone();
                 self.by_key(&name, Keyed { stream, input, keys, order }, move || {
-                    let over = Over::new(over.clone(), now.clone(), &given, &columns, seed)?;
+                    let over = Over::new(over.clone(), now.clone(), &given, &columns, seed())?;
                     Ok(Box::new(over.of_one_reader(is_single)))
                 })
             }
@@ -295,7 +300,9 @@ impl<'a> Assembly<'a> {
                     let over = over.clone();
                     Ok(match is_final {
                         true => Box::new(OverAtEnd::new(over, &given, &columns)?),
-                        false => Box::new(LiveOver::new(over, ttl_ms, now.clone(), &given, &columns, seed)?),
+                        false => {
+                            Box::new(LiveOver::new(over, ttl_ms, now.clone(), &given, &columns, seed())?)
+                        }
                     })
                 })
             }
@@ -328,7 +335,7 @@ impl<'a> Assembly<'a> {
                 let stream = self.stream(input, below)?;
                 let (given, now) = (input.columns.clone(), self.now());
                 self.by_key(&name, Keyed { stream, input, keys, order }, move || {
-                    Ok(Box::new(Group::new(group.clone(), now.clone(), &given, &columns, seed)?))
+                    Ok(Box::new(Group::new(group.clone(), now.clone(), &given, &columns, seed())?))
                 })
             }
             Node::Bag { input, kind, ttl_ms } => {
@@ -339,7 +346,7 @@ impl<'a> Assembly<'a> {
                 // Rows of both sides that are equal but for the mark of the side, the last column, meet.
                 let keys: Vec<usize> = (0..plan.columns.len()).collect();
                 self.by_key(&name, Keyed { stream, input, keys: &keys, order }, move || {
-                    Ok(Box::new(Bag::new(kind, ttl_ms, now.clone(), &given, &columns, seed)?))
+                    Ok(Box::new(Bag::new(kind, ttl_ms, now.clone(), &given, &columns, seed())?))
                 })
             }
             Node::Normalize { input, keys, ttl_ms } => {
@@ -349,7 +356,7 @@ impl<'a> Assembly<'a> {
                 let given = input.columns.clone();
                 self.by_key(&name, Keyed { stream, input, keys, order }, move || {
                     let now = now.clone();
-                    Ok(Box::new(Normalize::new(places.clone(), ttl_ms, now, &given, &columns, seed)?))
+                    Ok(Box::new(Normalize::new(places.clone(), ttl_ms, now, &given, &columns, seed())?))
                 })
             }
             Node::Rank { input, keys, order: by, from, to, has_rank, is_retracting, ttl_ms, .. } => {
@@ -371,9 +378,9 @@ impl<'a> Assembly<'a> {
                     Ok(match keep {
                         Some(keep) => {
                             let Wanted { keys, ttl_ms, .. } = wanted;
-                            Box::new(Deduplicate::new(keep, keys, ttl_ms, now, &given, &columns, seed)?)
+                            Box::new(Deduplicate::new(keep, keys, ttl_ms, now, &given, &columns, seed())?)
                         }
-                        None => Box::new(TopN::new(wanted, now, &given, &columns, seed)?),
+                        None => Box::new(TopN::new(wanted, now, &given, &columns, seed())?),
                     })
                 })
             }
@@ -396,7 +403,7 @@ impl<'a> Assembly<'a> {
                 let stream = self.stream(input, below)?;
                 let given = input.columns.clone();
                 self.by_key(&name, Keyed { stream, input, keys, order }, move || {
-                    Ok(Box::new(WindowTopN::new(ranks.clone(), zone, &given, &columns, seed)))
+                    Ok(Box::new(WindowTopN::new(ranks.clone(), zone, &given, &columns, seed())))
                 })
             }
         }
@@ -424,6 +431,7 @@ impl<'a> Assembly<'a> {
         let name = self.name(operator.name());
         let both = left_stream.connect(right_stream);
         let watch = self.world.watch.as_ref();
+        let renewal = self.renewal(&make);
         let (left_time, right_time, lower_ms, upper_ms) = match join.method {
             JoinMethod::Interval {
                 left_time,
@@ -437,7 +445,7 @@ impl<'a> Assembly<'a> {
                 || matches!(join.method, JoinMethod::Lookup)
                 || !order.lets_spread(has_order(plan)) =>
             {
-                let stage = JoinStage::<InTurn>::new(operator).watched(watch);
+                let stage = JoinStage::<InTurn>::new(operator).watched(watch).renewed(renewal);
                 return Ok(both.process(stage).name(&name).boxed());
             }
             _ => {
@@ -447,6 +455,7 @@ impl<'a> Assembly<'a> {
                 ];
                 let keys = keys.map(|keys| RowKeys::of_expressions(&name, keys, watch));
                 let stage = JoinStage::by_key(make, keys).map_err(refused)?.watched(watch);
+                let stage = stage.renewed(renewal);
                 return Ok(both.process(stage).name(&name).boxed());
             }
         };
@@ -457,7 +466,7 @@ impl<'a> Assembly<'a> {
             Either::Right(batch) => stamp(batch, right_time, now),
         };
         let both = both.by_arrival(ends, stamped).name(&self.name("by_arrival"));
-        let stage = JoinStage::<InTurn>::new(operator).watched(watch);
+        let stage = JoinStage::<InTurn>::new(operator).watched(watch).renewed(renewal);
         Ok(both.process(stage).name(&name).boxed())
     }
 
@@ -470,6 +479,22 @@ impl<'a> Assembly<'a> {
             _ => 0,
         };
         plan.walk().map(own).sum()
+    }
+
+    /// Returns a function that gives the seed of the hash tables of an operator. If operators are replaced by others that
+    /// load their state, each has a seed of its own, as in another process.
+    fn seeds(&self) -> impl Fn() -> u64 + Send + Sync + 'static {
+        let (seed, draws) = (self.world.hash_seed, self.world.renewals.clone());
+        move || {
+            let drawn = draws.as_ref().map(|draws| draws.lock().map_or(seed, |mut draws| draws.next_u64()));
+            drawn.unwrap_or(seed)
+        }
+    }
+
+    /// Returns how an operator that `make` creates is replaced by others that load its state, if it is.
+    fn renewal<T: ?Sized>(&self, make: &Make<T>) -> Option<Renewal<T>> {
+        let draws = self.world.renewals.clone()?;
+        Some(Renewal::new(draws, Arc::clone(make)))
     }
 
     /// Makes an operator over batches an operator of the engine, whose calls of user functions are watched.
@@ -492,6 +517,20 @@ impl<'a> Assembly<'a> {
         Ok(self.stream(input, order)?.process(self.stage::<W>(operator)).name(&name).boxed())
     }
 
+    /// Creates the stream of an operator that `make` creates and one worker at a time runs. Its input has the order `order`.
+    fn alone(
+        &mut self,
+        input: &Plan,
+        order: Order,
+        make: impl Fn() -> Outcome<Box<dyn BatchOperator>> + Send + Sync + 'static,
+    ) -> Result<Stream<Batch>> {
+        let make: Make<dyn BatchOperator> = Arc::new(make);
+        let operator = make().map_err(refused)?;
+        let name = self.name(operator.name());
+        let stage = self.stage::<InTurn>(operator).renewed(self.renewal(&make));
+        Ok(self.stream(input, order)?.process(stage).name(&name).boxed())
+    }
+
     /// Creates the stream of an aggregate whose results come out at watermarks, and whose rows have the columns of `plan`.
     /// Directly behind a table, several workers may share it, each with all keys. Elsewhere each has keys of its own.
     fn aggregated(
@@ -507,7 +546,9 @@ impl<'a> Assembly<'a> {
         // Nor is one that may put rows on disk: rows there are of keys that no other copy has.
         let is_ordered = calls.iter().any(AggregateCall::is_ordered) || aggregate.spills();
         if let Some(read) = Read::of(input).filter(|_| !is_ordered && order.lets_spread(true)) {
-            return self.read(&read, input, Some(Box::new(aggregate)));
+            let copy = aggregate.copies();
+            let make: Make<dyn BatchOperator> = Arc::new(move || Ok(Box::new(copy())));
+            return self.read(&read, input, Some((Box::new(aggregate), self.renewal(&make))));
         }
         let name = self.name(aggregate.name());
         let stream = self.stream(input, order.below(&plan.node))?;
@@ -521,7 +562,7 @@ impl<'a> Assembly<'a> {
         &mut self,
         read: &Read<'_>,
         plan: &Plan,
-        aggregate: Option<Box<dyn BatchOperator>>,
+        aggregate: Option<(Box<dyn BatchOperator>, Option<Renewal<dyn BatchOperator>>)>,
     ) -> Result<Stream<Batch>> {
         let calc_name = self.name("calc");
         if self.shared.contains_key(&read.table.name) {
@@ -544,9 +585,10 @@ impl<'a> Assembly<'a> {
             let stream = stream.branch().process(self.stage::<Anybody>(Box::new(calc))).name(&calc_name);
             return Ok(match aggregate {
                 None => stream.boxed(),
-                Some(aggregate) => {
+                Some((aggregate, renewal)) => {
                     let name = self.name(aggregate.name());
-                    stream.process(self.stage::<Gathering>(aggregate)).name(&name).boxed()
+                    let stage = self.stage::<Gathering>(aggregate).renewed(renewal);
+                    stream.process(stage).name(&name).boxed()
                 }
             });
         }
@@ -557,9 +599,10 @@ impl<'a> Assembly<'a> {
         let stream = stream.process(self.stage::<Anybody>(Box::new(calc))).name(&calc_name);
         Ok(match aggregate {
             None => stream.boxed(),
-            Some(aggregate) => {
+            Some((aggregate, renewal)) => {
                 let name = self.name(aggregate.name());
-                stream.process(self.stage::<Gathering>(aggregate)).name(&name).boxed()
+                let stage = self.stage::<Gathering>(aggregate).renewed(renewal);
+                stream.process(stage).name(&name).boxed()
             }
         })
     }

@@ -105,17 +105,21 @@ impl Runs {
     }
 
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        let all = concat_batches(&self.schema, self.runs.iter().map(|run| &run.rows));
-        save_rows(&all.map_err(|error| StateError::Write(error.to_string()))?, state)
+        state.put(&self.runs.len())?;
+        self.runs.iter().try_for_each(|run| save_rows(&run.rows, state))
     }
 
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         (self.runs, self.bytes) = (Vec::new(), 0);
-        let rows = load_rows(&self.schema, state)?;
-        if rows.column(self.time).null_count() > 0 {
-            return Err(state.wrong("a row that waits has no time"));
+        let runs: usize = state.take()?;
+        for _ in 0..runs {
+            let rows = load_rows(&self.schema, state)?;
+            if rows.column(self.time).null_count() > 0 {
+                return Err(state.wrong("a row that waits has no time"));
+            }
+            self.push(rows).map_err(|error| state.wrong(error.message))?;
         }
-        self.push(rows).map_err(|error| state.wrong(error.message))
+        Ok(())
     }
 
     /// Iterates over all rows that wait for the watermark, one sorted run after the other.

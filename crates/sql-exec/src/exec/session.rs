@@ -35,6 +35,7 @@
 //! batch, where no operator sees it, so it must not matter.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -47,13 +48,14 @@ use hashbrown::HashMap;
 use thalweg_model::{EventTime, Horizon, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::{growth_bytes, heap_bytes};
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
 use super::accounts::{Accounts, accounted};
 use super::calc::schema_of;
-use super::kept::{load_rows, save_rows};
+use super::kept::{load_pieces, save_pieces};
 use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, compacted};
 use super::window::with_windows;
@@ -188,10 +190,6 @@ impl AssignSessions {
                 interleave(&columns, &from).map_err(arrow_error)
             })
             .collect()
-    }
-
-    fn rows_of(&self, session: &Session) -> Outcome<RecordBatch> {
-        batch_of(&self.input, self.columns_at(&session.rows)?, session.rows.len())
     }
 
     /// Returns the change kinds of the rows at `places`; `None` if all of these rows are added.
@@ -442,20 +440,26 @@ impl BatchOperator for AssignSessions {
         self.held_bytes()
     }
 
-    /// Saves the keys with their open sessions, and the rows of each session.
+    /// Saves the keys with their open sessions, and then the rows of all sessions in the same order.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let mut open: Vec<(&Box<[u8]>, &Vec<Session>)> = self.open.iter().collect();
         open.sort_unstable_by_key(|(key, _)| *key);
         state.put(&open.len())?;
-        for (key, sessions) in open {
-            state.put(&(key.to_vec(), sessions.len()))?;
-            for session in sessions {
-                state.put(&(session.start_ms, session.end_ms, session.low))?;
-                save_rows(&self.rows_of(session).map_err(|error| StateError::Write(error.message))?, state)?;
-                state.put(&self.kinds_at(&session.rows).as_deref().map(<[RowKind]>::to_vec))?;
-            }
+        for (key, sessions) in &open {
+            let saved = |session: &Session| {
+                (session.start_ms, session.end_ms, session.low, session.rows.len() as u64)
+            };
+            let sessions: Vec<SavedSession> = sessions.iter().map(saved).collect();
+            state.put(&(key, sessions))?;
         }
-        Ok(())
+        let sessions = open.iter().flat_map(|(_, sessions)| *sessions);
+        let places: Vec<(usize, usize)> = sessions.flat_map(|session| session.rows.iter().copied()).collect();
+        state.put(&self.kinds_at(&places).as_deref().map(<[RowKind]>::to_vec))?;
+        let piece = |range: Range<usize>| {
+            let count = range.len();
+            batch_of(&self.input, self.columns_at(&places[range])?, count)
+        };
+        save_pieces(places.len(), piece, state)
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
@@ -463,30 +467,53 @@ impl BatchOperator for AssignSessions {
         self.open.clear();
         self.least_end_ms = i64::MAX;
         let keys: usize = state.take()?;
+        let mut open: Vec<(Box<[u8]>, Vec<SavedSession>)> = Vec::new();
         for _ in 0..keys {
-            let (key, count): (Vec<u8>, usize) = state.take()?;
+            open.push(state.take()?);
+        }
+        let kinds: Option<Vec<RowKind>> = state.take()?;
+        let mut places: Vec<(usize, usize)> = Vec::new();
+        load_pieces(&self.input.clone(), state, |rows| {
+            let (slot, left) = (self.batches.len(), rows.num_rows());
+            let from = places.len();
+            let kinds: Option<Arc<[RowKind]>> = match &kinds {
+                None => None,
+                Some(kinds) => Some(kinds.get(from..from + left).ok_or_else(not_counted)?.into()),
+            };
+            places.extend((0..left).map(|row| (slot, row)));
+            self.bytes += bytes_of(&rows) + kind_bytes(&kinds);
+            self.batches.push(Some(Held { rows, kinds, left }));
+            Ok(())
+        })?;
+        let mut rest = &places[..];
+        for (key, saved) in open {
             self.entry_bytes += heap_bytes(key.len());
-            let mut sessions = Vec::new();
-            for _ in 0..count {
-                let (start_ms, end_ms, low): (i64, i64, i128) = state.take()?;
-                let rows = load_rows(&self.input, state)?;
-                let kinds: Option<Vec<RowKind>> = state.take()?;
-                if kinds.as_ref().is_some_and(|kinds| kinds.len() != rows.num_rows()) {
-                    return Err(state.wrong("there are more kinds of change than rows, or fewer"));
-                }
-                let kinds: Option<Arc<[RowKind]>> = kinds.map(Into::into);
-                let slot = self.batches.len();
-                let places = (0..rows.num_rows()).map(|row| (slot, row)).collect();
-                sessions.push(Session { start_ms, end_ms, low, rows: places });
-                self.entry_bytes += SESSION_BYTES + rows.num_rows() * ROW_BYTES;
-                self.bytes += bytes_of(&rows) + kind_bytes(&kinds);
+            let mut sessions = Vec::with_capacity(saved.len());
+            for (start_ms, end_ms, low, count) in saved {
+                let own = usize::try_from(count).ok().and_then(|count| rest.split_at_checked(count));
+                let Some((own, behind)) = own else {
+                    return Err(state.wrong(not_counted().message));
+                };
+                rest = behind;
+                self.entry_bytes += SESSION_BYTES + own.len() * ROW_BYTES;
                 self.least_end_ms = self.least_end_ms.min(end_ms);
-                let left = rows.num_rows();
-                self.batches.push(Some(Held { rows, kinds, left }));
+                sessions.push(Session { start_ms, end_ms, low, rows: own.to_vec() });
             }
-            self.open.insert(key.into(), sessions);
+            self.open.insert(key, sessions);
+        }
+        if !rest.is_empty() || kinds.is_some_and(|kinds| kinds.len() != places.len()) {
+            return Err(state.wrong(not_counted().message));
         }
         self.note_bytes();
         Ok(())
     }
+}
+
+/// A session as it is saved: its start, its end and its lower end, and the number of its rows.
+type SavedSession = (i64, i64, i128, u64);
+
+/// Returns the error for saved sessions that have more rows than were saved, or fewer.
+fn not_counted() -> EvaluationError {
+    let message = "there are more rows, or kinds of change, than sessions have, or fewer".to_owned();
+    EvaluationError { code: "EVALUATION", message }
 }

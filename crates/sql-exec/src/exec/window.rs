@@ -446,6 +446,14 @@ impl BatchOperator for WindowAggregate {
         if matches!(self.cut, Cut::Whole { .. }) { "group" } else { "window" }
     }
 
+    fn state_kind(&self) -> &str {
+        match self.cut {
+            Cut::Here { .. } => "window",
+            Cut::Before { .. } => "given window",
+            Cut::Whole { .. } => "final group",
+        }
+    }
+
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
         let rows = batch.len();
         self.asked = self.bytes;
@@ -597,7 +605,8 @@ impl BatchOperator for WindowAggregate {
     /// Saves the state. State of which a part is on disk cannot be saved.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         if self.overflow.as_ref().is_some_and(Overflow::has_rows) {
-            return Err(StateError::Write("state on disk cannot be saved".to_owned()));
+            let reason = "rows of groups on disk are not saved yet; run without thalweg.state.spill-dir";
+            return Err(StateError::Write(reason.to_owned()));
         }
         state.put(&(self.closed_ms, self.closing_ms, self.slices.len()))?;
         for (place, table) in &self.slices {

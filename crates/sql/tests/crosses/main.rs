@@ -38,13 +38,13 @@ impl Draw {
         (self.0.next_u64() % bound) as i64
     }
 
-    /// Draws the number of workers, the batch size, the seed and whether state goes to disk for a run of a query. No result may depend on
+    /// Draws the number of workers, the batch size, the seed, whether state goes to disk and whether operators are replaced, for a run of a query. No result may depend on
     /// them.
     pub(crate) fn manner(&mut self) -> Manner {
         let workers = [1, 1, 2, 3][self.below(4) as usize];
         let batch_rows = [1, 2, 3, 4_096][self.below(4) as usize];
-        let spills = self.below(3) == 0;
-        Manner { workers, batch_rows, seed: self.0.next_u64(), policy: None, spills }
+        let (spills, renews) = (self.below(3) == 0, self.below(2) == 0);
+        Manner { workers, batch_rows, seed: self.0.next_u64(), policy: None, spills, renews }
     }
 }
 

@@ -680,7 +680,8 @@ fn late_changes_are_late_in_every_run() {
                 runs += 1;
                 let view = format!("CREATE VIEW X AS {};\n\n--- input I\n", input.query);
                 let cases = tables(&data.text.replacen("\n--- input I\n", &view, 1));
-                let row_by_row = Manner { workers: 1, batch_rows: 1, seed, policy: None, spills: false };
+                let row_by_row =
+                    Manner { workers: 1, batch_rows: 1, seed, policy: None, spills: false, renews: false };
                 let other = Draw::new(seed ^ runs).manner();
                 let found =
                     [row_by_row, other].map(|manner| match cases.answer(&[], operator.query, manner) {

@@ -111,7 +111,8 @@ fn windows_in_zones_have_the_rows_of_the_reference() {
                 continue;
             }
             let (workers, batch_rows) = MANNERS[(entropy.next_u64() % MANNERS.len() as u64) as usize];
-            let manner = Manner { workers, batch_rows, seed, policy: None, spills: false };
+            let manner =
+                Manner { workers, batch_rows, seed, policy: None, spills: false, renews: seed % 2 == 1 };
             let (verdict, late) = cases.run_counted(case, manner);
             count += 1;
             let where_it_is = format!("{zone}, seed {seed}, {manner:?}: {}\n  {}", form.name, form.query);
@@ -166,7 +167,8 @@ fn rows_a_gap_apart_are_in_one_session_if_a_watermark_ends_it_between_them() {
         for case in &cases.cases {
             for (workers, batch_rows) in [1, 2, 3, 4_096].into_iter().flat_map(|rows| [(1, rows), (4, rows)])
             {
-                let manner = Manner { workers, batch_rows, seed: 0, policy: None, spills: false };
+                let manner =
+                    Manner { workers, batch_rows, seed: 0, policy: None, spills: false, renews: workers > 1 };
                 let verdict = match cases.run_counted(case, manner) {
                     (Verdict::Passed, 0) => continue,
                     (Verdict::Passed, late) => format!("{late} rows are late"),

@@ -32,8 +32,8 @@ use super::row_store::{Place, RowStore};
 use super::shape::{Shape, is_true};
 use super::table::gathered;
 use super::timed::{Due, Entries, Entry};
-use super::{JoinOperator, Side, nothing, refuse_changes};
-use crate::exec::kept::{load_rows, save_rows};
+use super::{JoinOperator, Side, refuse_changes};
+use crate::exec::kept::{load_pieces, save_pieces};
 use crate::exec::keyed::{KeyRows, Keyed};
 use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
@@ -350,17 +350,41 @@ impl IntervalJoin {
         self.accounts.hold(sides + self.keys.bytes() + lists + self.entry_bytes);
     }
 
-    /// Returns all kept rows of an input, by key, and whether each of them has matched.
-    fn all(&self, side: Side) -> Outcome<(RecordBatch, Vec<bool>)> {
+    /// Saves the kept rows of an input, by key, and whether each of them has matched.
+    fn save_side(&self, side: Side, state: &mut StateWriter) -> Result<(), StateError> {
         let schema = &self.shape.inputs[side.index()];
         let entries = || self.rows.iter().flat_map(|rows| rows[side.index()].iter());
+        state.put(&entries().map(|entry| entry.is_met).collect::<Vec<_>>())?;
         let places: Vec<Place> = entries().map(|entry| entry.place).collect();
-        if places.is_empty() {
-            return Ok((nothing(schema), Vec::new()));
-        }
-        let columns = self.sides[side.index()].row_store.columns(&places, schema.fields().len())?;
-        Ok((batch_of(schema, columns, places.len())?, entries().map(|entry| entry.is_met).collect()))
+        let row_store = &self.sides[side.index()].row_store;
+        let piece = |range: std::ops::Range<usize>| {
+            let count = range.len();
+            batch_of(schema, row_store.columns(&places[range], schema.fields().len())?, count)
+        };
+        save_pieces(places.len(), piece, state)
     }
+
+    /// Loads the rows that [`save_side`](Self::save_side) wrote.
+    fn load_side(&mut self, side: Side, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let are_met: Vec<bool> = state.take()?;
+        let mut from = 0;
+        load_pieces(&self.shape.inputs[side.index()].clone(), state, |rows| {
+            let to = from + rows.num_rows();
+            let Some(is_met) = are_met.get(from..to).map(<[bool]>::to_vec) else {
+                return Err(not_counted());
+            };
+            from = to;
+            let arriving = Arriving { is_met, ..self.arrive(side, rows)? };
+            self.settle(&arriving).map(drop)
+        })?;
+        if from == are_met.len() { Ok(()) } else { Err(state.wrong(not_counted().message)) }
+    }
+}
+
+/// Returns the error for saved rows of which not every one tells whether it has matched.
+fn not_counted() -> EvaluationError {
+    let message = "not every row says whether it has met somebody".to_owned();
+    EvaluationError { code: "EVALUATION", message }
 }
 
 /// Reason why a possible pair has a kept row.
@@ -437,12 +461,7 @@ impl JoinOperator for IntervalJoin {
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&self.closing_ms)?;
-        for side in Side::BOTH {
-            let (rows, is_met) = self.all(side).map_err(|error| StateError::Write(error.message))?;
-            save_rows(&rows, state)?;
-            state.put(&is_met)?;
-        }
-        Ok(())
+        Side::BOTH.into_iter().try_for_each(|side| self.save_side(side, state))
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
@@ -453,14 +472,7 @@ impl JoinOperator for IntervalJoin {
         self.entry_bytes = 0;
         let counts = self.accounts.counts;
         for side in Side::BOTH {
-            let rows = load_rows(&self.shape.inputs[side.index()], state)?;
-            let is_met: Vec<bool> = state.take()?;
-            if is_met.len() != rows.num_rows() {
-                return Err(state.wrong("not every row says whether it has met somebody"));
-            }
-            let wrong = |error: EvaluationError| state.wrong(error.message);
-            let arriving = Arriving { is_met, ..self.arrive(side, rows).map_err(wrong)? };
-            self.settle(&arriving).map_err(wrong)?;
+            self.load_side(side, state)?;
         }
         self.accounts.counts = counts;
         self.note_bytes();

@@ -100,6 +100,10 @@ impl JoinOperator for LookupJoin {
         }
         refuse_changes("a lookup join", &batch)?;
         self.accounts.counts.folded += batch.len() as u64;
+        // A source that goes on from a saved position at its end may tell its end again.
+        if self.table.is_some() && batch.is_empty() && batch.is_last() {
+            return Ok(());
+        }
         if self.table.is_some() {
             let message = "the table of a lookup join went on after its end".to_owned();
             return Err(EvaluationError { code: "EVALUATION", message });

@@ -190,21 +190,43 @@ impl RegularJoin {
         }
     }
 
-    /// Keeps a row of an input: the row with the index `row` of a batch with the keys `keys`, and its bytes.
-    fn remember(
+    /// Keeps a row of an input: the row with the index `row` of a batch with the keys `keys`, and its bytes. Returns the slot
+    /// of its key. The time is to be noted by [`note`](Self::note).
+    fn keep(
         &mut self,
         side: Side,
         (keys, row): (&KeyRows, usize),
         bytes: &[u8],
         (degree, written_ms): (u32, i64),
-    ) {
+    ) -> u32 {
         let (key, _) = self.keys.find_or_add(keys, row);
         if self.lists.len() < self.keys.slots() {
             self.lists.resize(self.keys.slots(), Default::default());
         }
-        self.note(side, key, written_ms);
         let list = &mut self.lists[key as usize][side.index()];
         self.records[side.index()].push(list, bytes, degree, written_ms);
+        key
+    }
+
+    /// Keeps saved rows of an input, and appends the time of each with the slot of its key to `written`. Join keys are not
+    /// saved, because they are computed from the rows.
+    fn load_some(&mut self, side: Side, saved: &[Saved], written: &mut Vec<(i64, u32)>) -> Outcome<()> {
+        let converter = &self.row_converters[side.index()];
+        let parser = converter.parser();
+        let columns =
+            converter.convert_rows(saved.iter().map(|(row, _, _)| parser.parse(row))).map_err(arrow_error)?;
+        let rows = batch_of(&self.shape.inputs[side.index()], columns, saved.len())?;
+        let (columns, known) = self.shape.keys(side, &rows)?;
+        if known.is_some() {
+            let message = "a row has no key".to_owned();
+            return Err(EvaluationError { code: "EVALUATION", message });
+        }
+        let keys = self.keys.rows_of(&columns, saved.len())?;
+        for (at, (row, degree, written_ms)) in saved.iter().enumerate() {
+            let key = self.keep(side, (&keys, at), row, (*degree, *written_ms));
+            written.push((*written_ms, key));
+        }
+        Ok(())
     }
 
     fn take_back(&mut self, side: Side, (keys, row): (&KeyRows, usize), bytes: &[u8]) {
@@ -377,7 +399,8 @@ impl RegularJoin {
         let of_row = (&arriving.keys, row);
         match arriving.is_known(row) {
             true if is_new => {
-                self.remember(side, of_row, bytes.data(), (degree, arriving.now_ms));
+                let key = self.keep(side, of_row, bytes.data(), (degree, arriving.now_ms));
+                self.note(side, key, arriving.now_ms);
                 self.accounts.counts.folded += 1;
             }
             true => {
@@ -498,29 +521,19 @@ impl JoinOperator for RegularJoin {
         self.written.iter_mut().for_each(VecDeque::clear);
         for side in Side::BOTH {
             let count: usize = state.take()?;
-            let mut saved: Vec<Saved> = Vec::new();
-            for _ in 0..count {
-                saved.push(state.take()?);
+            // Rows keep their order, because the first of equal rows is the one that a retraction removes.
+            let mut written: Vec<(i64, u32)> = Vec::new();
+            let mut left = count;
+            while left > 0 {
+                let saved = (0..left.min(BATCH_ROWS_MAX)).map(|_| state.take());
+                let saved = saved.collect::<Result<Vec<Saved>, StateError>>()?;
+                left -= saved.len();
+                self.load_some(side, &saved, &mut written).map_err(|error| wrong(state, error))?;
             }
-            // Entries of `written` must be in the order of time, so saved rows are sorted by it. The sort is stable, so
-            // rows of one key keep their order.
-            saved.sort_by_key(|(_, _, written_ms)| *written_ms);
-            // Join keys are not saved, because they are computed from the saved rows.
-            for saved in saved.chunks(BATCH_ROWS_MAX) {
-                let converter = &self.row_converters[side.index()];
-                let parser = converter.parser();
-                let columns = converter.convert_rows(saved.iter().map(|(row, _, _)| parser.parse(row)));
-                let columns = columns.map_err(|error| state.wrong(error.to_string()))?;
-                let rows = batch_of(&self.shape.inputs[side.index()], columns, saved.len());
-                let rows = rows.map_err(|error| wrong(state, error))?;
-                let (columns, known) = self.shape.keys(side, &rows).map_err(|error| wrong(state, error))?;
-                if known.is_some() {
-                    return Err(state.wrong("a row has no key"));
-                }
-                let keys = self.keys.rows_of(&columns, saved.len()).map_err(|error| wrong(state, error))?;
-                for (at, (row, degree, written_ms)) in saved.iter().enumerate() {
-                    self.remember(side, (&keys, at), row, (*degree, *written_ms));
-                }
+            // Entries of `written` are in the order of time.
+            written.sort_unstable();
+            for (written_ms, key) in written {
+                self.note(side, key, written_ms);
             }
         }
         self.note_bytes();

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute::take;
 use arrow::record_batch::RecordBatch;
 use thalweg_sql_functions::expression::arrow_error;
-use thalweg_sql_functions::keys::KeyIndex;
+use thalweg_sql_functions::keys::{KeyIndex, process_seed};
 use thalweg_sql_tables::batch::BATCH_ROWS_MAX;
 
 use super::Side;
@@ -32,7 +32,7 @@ impl Table {
     /// Builds the hash table of a join from all rows of the right input.
     pub(super) fn new(shape: &Shape, rows: RecordBatch) -> Outcome<Self> {
         let (keys, known) = shape.keys(Side::Right, &rows)?;
-        let mut index = KeyIndex::new(&shape.key_types(), 0);
+        let mut index = KeyIndex::new(&shape.key_types(), process_seed());
         let mut groups = Vec::new();
         index.check_room(rows.num_rows())?;
         index.index(&keys, rows.num_rows(), &mut groups);

@@ -52,7 +52,7 @@ use super::row_store::{Place, RowStore};
 use super::shape::{Shape, is_true};
 use super::table::gathered;
 use super::{JoinOperator, Side};
-use crate::exec::kept::{converter_of, load_rows, save_rows};
+use crate::exec::kept::{converter_of, load_pieces, save_pieces};
 use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
 use crate::plan::Counted;
@@ -468,18 +468,15 @@ impl JoinOperator for TemporalJoin {
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&self.closing_ms)?;
         let entries = || self.waiting.values().flatten();
-        let places: Vec<Place> = entries().map(|row| row.place).collect();
-        let schema = &self.shape.inputs[0];
-        let written = |error: EvaluationError| StateError::Write(error.message);
-        let left = if places.is_empty() {
-            super::nothing(schema)
-        } else {
-            let columns = self.row_store.columns(&places, schema.fields().len()).map_err(written)?;
-            batch_of(schema, columns, places.len()).map_err(written)?
-        };
-        save_rows(&left, state)?;
         state.put(&entries().map(|row| row.kind).collect::<Vec<_>>())?;
         state.put(&entries().map(|row| row.is_late).collect::<Vec<_>>())?;
+        let places: Vec<Place> = entries().map(|row| row.place).collect();
+        let schema = &self.shape.inputs[0];
+        let piece = |range: std::ops::Range<usize>| {
+            let count = range.len();
+            batch_of(schema, self.row_store.columns(&places[range], schema.fields().len())?, count)
+        };
+        save_pieces(places.len(), piece, state)?;
         state.put(&self.versions.len())?;
         state.put(&ROW_FORMAT)?;
         for (key, versions) in &self.versions {
@@ -501,15 +498,22 @@ impl JoinOperator for TemporalJoin {
         self.versions.clear();
         self.upcoming.clear();
         self.version_bytes = 0;
-        let rows = load_rows(&self.shape.inputs[0], state)?;
         let kinds: Vec<RowKind> = state.take()?;
         let lateness: Vec<bool> = state.take()?;
-        if kinds.len() != rows.num_rows() || lateness.len() != kinds.len() {
-            return Err(state.wrong("not every row that waits says what becomes of it"));
-        }
         let counts = self.accounts.counts;
-        let batch = Batch { kinds: Some(kinds.into()), ..Batch::new(rows) };
-        self.take_left(&batch, i64::MIN).map_err(|error| state.wrong(error.message))?;
+        let mut from = 0;
+        load_pieces(&self.shape.inputs[0].clone(), state, |rows| {
+            let to = from + rows.num_rows();
+            let kinds = kinds.get(from..to).map(Arc::from);
+            from = to;
+            match kinds {
+                Some(kinds) => self.take_left(&Batch { kinds: Some(kinds), ..Batch::new(rows) }, i64::MIN),
+                None => Err(not_counted()),
+            }
+        })?;
+        if from != kinds.len() || from != lateness.len() {
+            return Err(state.wrong(not_counted().message));
+        }
         // Waiting rows are saved and loaded in the same order, so each of them gets its own flag of lateness.
         for (row, is_late) in self.waiting.values_mut().flatten().zip(lateness) {
             row.is_late = is_late;
@@ -537,4 +541,10 @@ impl JoinOperator for TemporalJoin {
         self.note_bytes();
         Ok(())
     }
+}
+
+/// Returns the error for saved rows of which not every one tells its kind of change.
+fn not_counted() -> EvaluationError {
+    let message = "not every row that waits says what becomes of it".to_owned();
+    EvaluationError { code: "EVALUATION", message }
 }

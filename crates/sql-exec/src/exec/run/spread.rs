@@ -122,12 +122,14 @@ impl Assembly<'_> {
     ) -> Result<Stream<Batch>> {
         let Keyed { stream, input, keys, order } = input;
         let make: Make<dyn BatchOperator> = Arc::new(make);
+        let renewal = self.renewal(&make);
         if keys.is_empty() || !order.lets_spread(has_order(input)) {
-            let stage = self.stage::<InTurn>(make().map_err(refused)?);
+            let stage = self.stage::<InTurn>(make().map_err(refused)?).renewed(renewal);
             return Ok(stream.process(stage).name(name).boxed());
         }
         let keys = RowKeys::of_columns(name, &dividing_keys(input, keys), &input.columns);
         let stage: Stage<ByKey> = Stage::by_key(make, keys).map_err(refused)?;
-        Ok(stream.process(stage.watched(self.world.watch.as_ref())).name(name).boxed())
+        let stage = stage.watched(self.world.watch.as_ref()).renewed(renewal);
+        Ok(stream.process(stage).name(name).boxed())
     }
 }

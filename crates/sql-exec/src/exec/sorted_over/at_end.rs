@@ -167,6 +167,10 @@ impl BatchOperator for OverAtEnd {
         "over"
     }
 
+    fn state_kind(&self) -> &str {
+        "final over"
+    }
+
     fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
         self.accounts.counts.read += batch.len() as u64;
         self.accounts.counts.folded += batch.len() as u64;

@@ -495,6 +495,10 @@ impl BatchOperator for LiveOver {
         "over"
     }
 
+    fn state_kind(&self) -> &str {
+        "live over"
+    }
+
     fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
         self.accounts.counts.read += batch.len() as u64;
         self.keys.begin(self.now.ms());
