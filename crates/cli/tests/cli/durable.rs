@@ -53,8 +53,8 @@ const QUERIES: [(&str, &str, &str); 6] = [
     (
         "the first row of each key",
         "k BIGINT, n BIGINT",
-        "SELECT k, n FROM (SELECT n % 1009 AS k, n, ROW_NUMBER() OVER (PARTITION BY n % 1009 ORDER BY t) AS row_number
-         FROM numbers) WHERE row_number = 1",
+        "SELECT k, n FROM (SELECT n % 1009 AS k, n, ROW_NUMBER() OVER (PARTITION BY n % 1009 ORDER BY t) AS rn
+         FROM numbers) WHERE rn = 1",
     ),
     (
         "OVER",
