@@ -229,9 +229,9 @@ pub struct World {
     /// True if the job takes checkpoints: its sources must be able to go on from a saved position, and its sinks publish
     /// with checkpoints where they can.
     pub takes_checkpoints: bool,
-    /// A number that tells the checkpoints of the run from those of other runs, such as a hash of the directory in which they
-    /// are kept. It is the same after a restart. Sinks write it into the names of unpublished files, so that no other run
-    /// takes them for its own.
+    /// A number that tells the checkpoints of the job from those of other jobs, such as a hash of the directory in which they
+    /// are kept; 0 if there is none. It is the same after a restart. Sinks write it into the names of unpublished files, so that no
+    /// other job takes them for its own.
     pub checkpoint_key: u64,
 }
 
