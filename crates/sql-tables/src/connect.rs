@@ -46,6 +46,7 @@ mod feed;
 pub mod files;
 mod filesystem;
 mod generated;
+pub mod guarantee;
 mod java;
 pub mod job_end;
 mod layout;
@@ -76,6 +77,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use files::{FileKey, Files, Purpose, RealFiles, refusal_to_replace};
+use guarantee::Guarantee;
 use job_end::JobEnd;
 use memory::Collected;
 use net::RealNet;
@@ -231,9 +233,9 @@ pub struct World {
     /// True if the job takes checkpoints: its sources must be able to go on from a saved position, and its sinks publish
     /// with checkpoints where they can.
     pub takes_checkpoints: bool,
-    /// A number that tells the checkpoints of the run from those of other runs, such as a hash of the directory in which they
-    /// are kept. It is the same after a restart. Sinks write it into the names of unpublished files, so that no other run
-    /// takes them for its own.
+    /// A number that tells the checkpoints of the job from those of other jobs, such as a hash of the directory in which they
+    /// are kept; 0 if there is none. It is the same after a restart. Sinks write it into the names of unpublished files, so that no
+    /// other job takes them for its own.
     pub checkpoint_key: u64,
     /// If given, operators are replaced now and then by others with other hash seeds that load their state, as this source
     /// draws it: for tests of saved state. No result depends on it.
@@ -371,20 +373,12 @@ impl World {
     ///
     /// # Errors
     /// [`SqlError`] if bad records are diverted to a path that is no regular file, cannot be created, or
-    /// belongs to a sink, or if the job takes checkpoints.
+    /// belongs to a sink.
     fn bad_records(&self, table: &Table, options: &bad::BadOptions) -> Result<bad::BadRecords, SqlError> {
         let Some(file) = options.diverts_to() else {
             return Ok(bad::BadRecords::new(options.clone(), None, self.shared.job));
         };
         let path = self.path(file);
-        if self.takes_checkpoints {
-            // The file would lack the records before the checkpoint from which the job goes on.
-            let message = "bad records cannot be diverted in a job that takes checkpoints";
-            let place = table.options.get("thalweg.on-bad").map(|option| option.place);
-            return Err(SqlError::new(Code::Unsupported, message)
-                .at(place)
-                .help("'thalweg.on-bad' = 'skip' counts them, 'fail' ends the job at the first"));
-        }
         let refused = |path: &Path, reason: &str| {
             let message = format!("bad records cannot be diverted to {}: {reason}", path.display());
             let place = table.options.get("thalweg.on-bad").map(|option| option.place);
@@ -601,20 +595,76 @@ struct Connector {
     is_portable: bool,
     /// True if tables of the connector may be PARTITIONED BY columns.
     has_partitions: bool,
+    /// The guarantees for reading and writing, if tables of the connector can be read and written.
+    guarantees: (Option<Guarantee>, Option<Guarantee>),
     bind: for<'a> fn(&mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError>,
 }
 
 /// All connectors that a table can name in its option `connector`.
 static CONNECTORS: &[Connector] = &[
-    Connector { name: "blackhole", is_portable: true, has_partitions: false, bind: blackhole::bind },
-    Connector { name: "datagen", is_portable: true, has_partitions: false, bind: datagen::bind },
-    Connector { name: "filesystem", is_portable: true, has_partitions: true, bind: filesystem::bind },
-    Connector { name: "nexmark", is_portable: true, has_partitions: false, bind: nexmark::bind },
-    Connector { name: "print", is_portable: true, has_partitions: false, bind: print::bind },
-    Connector { name: "socket", is_portable: false, has_partitions: false, bind: socket::bind },
-    Connector { name: "stdin", is_portable: false, has_partitions: false, bind: standard::bind_stdin },
-    Connector { name: "stdout", is_portable: false, has_partitions: false, bind: standard::bind_stdout },
-    Connector { name: "ysb", is_portable: false, has_partitions: false, bind: ysb::bind },
+    Connector {
+        name: "blackhole",
+        is_portable: true,
+        has_partitions: false,
+        guarantees: (None, Some(Guarantee::AtLeastOnce)),
+        bind: blackhole::bind,
+    },
+    Connector {
+        name: "datagen",
+        is_portable: true,
+        has_partitions: false,
+        guarantees: (Some(Guarantee::ExactlyOnce), None),
+        bind: datagen::bind,
+    },
+    Connector {
+        name: "filesystem",
+        is_portable: true,
+        has_partitions: true,
+        guarantees: (Some(Guarantee::ExactlyOnce), Some(Guarantee::ExactlyOnce)),
+        bind: filesystem::bind,
+    },
+    Connector {
+        name: "nexmark",
+        is_portable: true,
+        has_partitions: false,
+        guarantees: (Some(Guarantee::ExactlyOnce), None),
+        bind: nexmark::bind,
+    },
+    Connector {
+        name: "print",
+        is_portable: true,
+        has_partitions: false,
+        guarantees: (None, Some(Guarantee::AtLeastOnce)),
+        bind: print::bind,
+    },
+    Connector {
+        name: "socket",
+        is_portable: false,
+        has_partitions: false,
+        guarantees: (Some(Guarantee::CannotGoOn), Some(Guarantee::AtLeastOnce)),
+        bind: socket::bind,
+    },
+    Connector {
+        name: "stdin",
+        is_portable: false,
+        has_partitions: false,
+        guarantees: (Some(Guarantee::CannotGoOn), None),
+        bind: standard::bind_stdin,
+    },
+    Connector {
+        name: "stdout",
+        is_portable: false,
+        has_partitions: false,
+        guarantees: (None, Some(Guarantee::AtLeastOnce)),
+        bind: standard::bind_stdout,
+    },
+    Connector {
+        name: "ysb",
+        is_portable: false,
+        has_partitions: false,
+        guarantees: (Some(Guarantee::ExactlyOnce), None),
+        bind: ysb::bind,
+    },
 ];
 
 /// A table whose options were read and are valid.

@@ -1,13 +1,15 @@
 //! Sources and sinks in memory, for tests.
 
-use std::sync::{Arc, Mutex};
+mod collect;
+
+use std::sync::Arc;
 
 use arrow::datatypes::Schema;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 
-use super::RowSink;
+pub use self::collect::{Collect, Collected};
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 use crate::table::{Table, TableColumnKind};
 
@@ -78,30 +80,6 @@ impl RowSource for Given {
             return Err(state.wrong(format!("there is no row {row} of batch {batch}")));
         }
         self.next = (batch, row);
-        Ok(())
-    }
-}
-
-/// Rows that a sink has collected, each batch with its kinds of change.
-pub type Collected = Arc<Mutex<Vec<(RecordBatch, Option<Vec<RowKind>>)>>>;
-
-/// A sink that collects rows in memory, for tests.
-pub struct Collect {
-    rows: Collected,
-}
-
-impl Collect {
-    /// Creates a sink that collects its rows in `rows`.
-    pub fn new(rows: Collected) -> Self {
-        Collect { rows }
-    }
-}
-
-impl RowSink for Collect {
-    fn write(&mut self, rows: &RecordBatch, kinds: Option<&[RowKind]>) -> Result<(), Fault> {
-        if let Ok(mut collected) = self.rows.lock() {
-            collected.push((rows.clone(), kinds.map(<[_]>::to_vec)));
-        }
         Ok(())
     }
 }

@@ -28,42 +28,6 @@ use crate::connect::files::{Files, Standing};
 use crate::connect::notes::Notes;
 use crate::connect::standard::failed;
 
-/// Files that a sink has described and its publisher has not published yet. A checkpoint that cannot be written is followed
-/// by others, which describe its files again, so no file is forgotten.
-#[derive(Clone, Default)]
-pub(super) struct Pending(Arc<Mutex<Waiting>>);
-
-#[derive(Default)]
-struct Waiting {
-    files: BTreeSet<StagedFile>,
-    /// Whether the sink has described files. Before that, descriptions are those of an earlier process.
-    has_described: bool,
-}
-
-impl Pending {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds files, and returns all that are not published.
-    pub(super) fn with(&self, files: Vec<StagedFile>) -> Vec<StagedFile> {
-        let mut waiting = self.lock();
-        waiting.has_described = true;
-        waiting.files.extend(files);
-        waiting.files.iter().cloned().collect()
-    }
-
-    /// Returns whether this process has published a file before.
-    fn has_published(&self, file: &StagedFile) -> bool {
-        let waiting = self.lock();
-        waiting.has_described && !waiting.files.contains(file)
-    }
-
-    pub(super) fn held_bytes(&self) -> usize {
-        self.lock().files.iter().map(StagedFile::held_bytes).sum()
-    }
-}
-
 /// Hidden files of restored checkpoints that are published with a later one, of all tables of a run. No clean-up removes
 /// them.
 #[derive(Clone, Default)]
@@ -96,7 +60,6 @@ pub(super) struct FilePublisher {
     pub(super) owner: Owner,
     /// The random word in the names of the files of this process.
     pub(super) unique_name: String,
-    pub(super) pending: Pending,
     pub(super) restored: Restored,
     pub(super) notes: Notes,
     /// The directories in which this process has published a file, and so has removed an old success file.
@@ -146,12 +109,7 @@ impl FilePublisher {
     fn rename(&mut self, files: &[StagedFile]) -> Result<(), Fault> {
         // A directory, and a file in it that had its final name before.
         let mut unsure: BTreeSet<&str> = BTreeSet::new();
-        let own = format!("part-{}-", self.unique_name);
         for file in files {
-            // Several checkpoints may describe a file. Its reader may have taken it away since it was published.
-            if file.name.starts_with(&own) && self.pending.has_published(file) {
-                continue;
-            }
             let path = file.path(&self.root);
             match self.find(file)? {
                 Found::Published if unsure.insert(&file.directory) => sync_names(self.files.as_ref(), &path)?,
@@ -276,10 +234,6 @@ impl Publisher for FilePublisher {
                 let path = self.root.join(directory).join(name);
                 publish_empty(Arc::clone(&self.files) as Arc<dyn Disk>, &path, &self.unique_name)?;
             }
-        }
-        let mut waiting = self.pending.lock();
-        for file in &files {
-            waiting.files.remove(file);
         }
         Ok(())
     }

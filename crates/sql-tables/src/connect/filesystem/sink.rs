@@ -60,7 +60,7 @@ use thalweg_sql_formats::{FormatError, RowKind};
 
 use super::leftovers::{self, OfTable};
 use super::part::{Part, SealedPart, Writing, hidden, publish_empty};
-use super::publisher::{FilePublisher, Pending, Restored, base, sync_names};
+use super::publisher::{FilePublisher, Restored, base, sync_names};
 use super::staged::{self, OutputError, Owner, Prepared, StagedFile, Way};
 use super::{FileFormat, FileSystem, Rolling, partition, replaced};
 use crate::connect::files::{FileKey, Files, Purpose, Standing, refusal_to_replace};
@@ -125,8 +125,6 @@ pub(super) struct FileSink {
     owner: Owner,
     /// Whether files are published with checkpoints.
     is_staged: bool,
-    /// Described files that are not published yet.
-    pending: Pending,
     /// Complete files that the last checkpoint will describe: pieces of a single file, and files of INSERT OVERWRITE.
     carried: Vec<StagedFile>,
     restored: Restored,
@@ -185,7 +183,6 @@ impl FileSink {
             key_names: of.partitions.iter().map(|place| table.columns[*place].name.clone()).collect(),
             owner: Owner::new(world.checkpoint_key, world.shared.job),
             is_staged: false,
-            pending: Pending::default(),
             carried: Vec::new(),
             restored: world.shared.restored.clone(),
             count: 0,
@@ -645,7 +642,7 @@ impl RowSink for FileSink {
     fn held_bytes(&self) -> usize {
         let carried: usize = self.carried.iter().map(StagedFile::held_bytes).sum();
         let open: usize = self.open.values().map(Part::held_bytes).sum();
-        self.names_bytes + carried + self.pending.held_bytes() + open
+        self.names_bytes + carried + open
     }
 
     /// The publisher shares with the sink which files wait for it. One file of parquet cannot be put together of pieces, so
@@ -668,7 +665,6 @@ impl RowSink for FileSink {
             success: self.success.clone(),
             owner: self.owner.clone(),
             unique_name: self.unique_name.clone(),
-            pending: self.pending.clone(),
             restored: self.restored.clone(),
             notes: self.notes.clone(),
             begun: BTreeSet::new(),
@@ -696,11 +692,9 @@ impl RowSink for FileSink {
                 () if self.is_single => Way::Join,
                 () => Way::Replace,
             };
-            let carried = std::mem::take(&mut self.carried);
-            // Pieces keep their order, which is that of the rows.
-            (way, if way == Way::Replace { self.pending.with(carried) } else { carried })
+            (way, std::mem::take(&mut self.carried))
         } else {
-            (Way::Rename, self.pending.with(described))
+            (Way::Rename, described)
         };
         let mut success = Vec::new();
         if is_last {

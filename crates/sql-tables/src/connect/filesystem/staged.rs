@@ -5,7 +5,7 @@
 //!   part-UID-N                 its final name, once the checkpoint with the description is durable
 //! ```
 //!
-//! OWNER names the job: a number for its checkpoints, and the number of the job in its run. It is the same after a restart.
+//! OWNER names the job by a number for its checkpoints, which is the same after a restart.
 //! Only a job with this name publishes or removes the file. So another run that writes to the table does not take a file for
 //! a leftover which a checkpoint describes, although its writer may have died.
 //!
@@ -27,9 +27,10 @@ const SUFFIX: &str = ".staged";
 pub(super) struct Owner(String);
 
 impl Owner {
-    /// Returns the owner for a job: the one with the number `job` in a run whose checkpoints have the key `checkpoints`.
+    /// Returns the owner for a job whose checkpoints have the key `checkpoints`. Without a key, the number of the job in its
+    /// run tells it from others.
     pub(super) fn new(checkpoints: u64, job: u64) -> Self {
-        Owner(format!("{checkpoints:016x}-{job}"))
+        Owner(if checkpoints == 0 { format!("{job}") } else { format!("{checkpoints:016x}") })
     }
 
     /// Returns the hidden name that a file of the owner has until it gets its final name `path`.
@@ -244,11 +245,12 @@ mod tests {
     #[test]
     fn only_the_owner_knows_its_files() {
         let owner = Owner::new(0xab, 3);
+        assert_eq!(owner, Owner::new(0xab, 2), "the job may have another number in another run");
         let hidden = owner.hidden(Path::new("out/p=1/part-0123456789abcdef-0"));
-        assert_eq!(hidden, Path::new("out/p=1/.part-0123456789abcdef-0.00000000000000ab-3.staged"));
+        assert_eq!(hidden, Path::new("out/p=1/.part-0123456789abcdef-0.00000000000000ab.staged"));
         let name = hidden.file_name().and_then(|name| name.to_str()).unwrap();
         assert_eq!(owner.shown(name), Some("part-0123456789abcdef-0"));
-        for other in [Owner::new(0xab, 2), Owner::new(0xac, 3), Owner::new(0xab, 33)] {
+        for other in [Owner::new(0xac, 3), Owner::new(0, 3), Owner::new(0, 0xab)] {
             assert_eq!(other.shown(name), None, "{other:?}");
         }
         assert_eq!(owner.shown("part-0123456789abcdef-0"), None);

@@ -28,7 +28,8 @@ struct Kept {
     /// Rows before the barrier.
     rows: usize,
     state: Vec<u8>,
-    prepared: Vec<u8>,
+    /// What is to be published: the description of this checkpoint, behind those of checkpoints that could not be written.
+    prepared: Vec<Vec<u8>>,
     is_last: bool,
 }
 
@@ -89,32 +90,33 @@ impl Job {
                     .map_err(lost)?;
                 state.finish().unwrap();
             }
-            publisher.publish(&kept.prepared)?;
+            kept.prepared.iter().try_for_each(|prepared| publisher.publish(prepared))?;
             (number, rows) = (kept.number, if kept.is_last { ROWS } else { kept.rows });
         }
         publisher.clean()?;
-        let mut waiting: Option<Vec<u8>> = None;
+        let mut unpublished: Vec<Vec<u8>> = Vec::new();
         while !self.kept.as_ref().is_some_and(|kept| kept.is_last) {
             for row in rows..ROWS.min(rows + ROWS_A_CHECKPOINT) {
                 sink.write(&batch(&self.table, &line(row)), None)?;
                 rows = row + 1;
-                // The publisher has a thread of its own, so it may lag behind.
-                if let Some(prepared) = waiting.take() {
-                    publisher.publish(&prepared)?;
+                // The publisher has a thread of its own, so it may publish when further rows are written.
+                if self.kept.as_ref().is_some_and(|kept| kept.number == number) {
+                    std::mem::take(&mut unpublished)
+                        .iter()
+                        .try_for_each(|prepared| publisher.publish(prepared))?;
                 }
             }
             number += 1;
             let is_last = rows == ROWS;
-            let prepared = sink.prepare(number, is_last)?;
+            unpublished.push(sink.prepare(number, is_last)?);
             let mut state = StateWriter::default();
             sink.save(&mut state).unwrap();
             if number != self.fails || is_last {
-                let (state, prepared) = (state.into_bytes(), prepared.clone());
+                let (state, prepared) = (state.into_bytes(), unpublished.clone());
                 self.kept = Some(Kept { number, rows, state, prepared, is_last });
-                waiting = self.kept.as_ref().map(|kept| kept.prepared.clone());
             }
         }
-        waiting.map_or(Ok(()), |prepared| publisher.publish(&prepared))
+        unpublished.iter().try_for_each(|prepared| publisher.publish(prepared))
     }
 
     /// Returns the rows that a reader of the table finds.
@@ -306,7 +308,7 @@ fn unpublished(table: &Table) -> Job {
     for dies_at in 0..calls {
         let mut job = Job::new(table, true);
         job.run(Some(dies_at));
-        let is_prepared = job.kept.as_ref().is_some_and(|kept| !kept.is_last && !kept.prepared.is_empty());
+        let is_prepared = job.kept.as_ref().is_some_and(|kept| !kept.is_last && !kept.prepared[0].is_empty());
         if is_prepared && job.rows().is_empty() {
             job.machine.crash(Crash::Death);
             return job;
@@ -321,7 +323,7 @@ fn unpublished(table: &Table) -> Job {
 fn a_missing_file_is_an_error() {
     let table = plain("'format' = 'json'");
     let job = unpublished(&table);
-    let prepared = job.kept.as_ref().unwrap().prepared.clone();
+    let prepared = job.kept.as_ref().unwrap().prepared[0].clone();
     let publish = |job: &Job, prepared: &[u8]| {
         let world = job.world(&job.machine.process(None));
         let mut sink = bind_sink(&table, &table.written_columns(), &world).unwrap();

@@ -119,22 +119,6 @@ fn bad_records_are_diverted() {
     }
 }
 
-/// With checkpoints bad records are not diverted: after a restart the file would lack the first of them.
-#[test]
-fn bad_records_are_not_diverted_with_checkpoints() {
-    let folder = Folder::new();
-    folder.put("in/x.csv", "1,a\nx,b\n");
-    let world = crate::connect::World { takes_checkpoints: true, ..folder.world() };
-    let with = |policy: &str| {
-        let options = format!("'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = '{policy}'");
-        rows_of(&of("", &options), &world, 10)
-    };
-    assert_eq!(with("skip").unwrap(), ["1,a"]);
-    let error = with("divert:bad.jsonl").unwrap_err();
-    assert!(error.contains("cannot be diverted in a job that takes checkpoints"), "{error}");
-    assert_eq!(folder.names(), ["in/x.csv"]);
-}
-
 /// A relative path of a table or of a diverted file means the same as the absolute path.
 #[test]
 fn relative_paths_are_whole_paths() {
