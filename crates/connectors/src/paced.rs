@@ -561,7 +561,7 @@ impl<G: Generate> Source for Paced<G> {
             ));
         }
         let mut split = std::mem::replace(&mut self.split, Split::whole());
-        let next_index = split.turn_to(next_index);
+        let next_index = split.restore(next_index);
         *self = Paced { split, ..self.again(pace, next_index) };
         Ok(())
     }

@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use thalweg_memory::sync::{Arc, AtomicU64, Ordering};
+use thalweg_memory::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 
 use super::Pace;
 use super::course::Course;
@@ -202,14 +202,34 @@ impl SplitShares {
 /// The position of a split in a form that can be saved.
 pub(super) type WrittenSplit = (u64, u64, Vec<u64>);
 
+/// How far the splits of a generator are, by which none of them gets too far ahead.
+///
+/// It is no part of the position of a split: each record belongs to one split by its place, so whichever split is saved first,
+/// each record lies before the position of its split or behind it.
+#[derive(Debug)]
+struct Progress {
+    /// For each split of the generator: the place, in the order of all records, of the first record that the split
+    /// has not made. Written by its split and read by all. Relaxed ordering is enough, since only the pace of the splits
+    /// depends on it.
+    places: Box<[AtomicU64]>,
+    /// Whether a split was restored. Written and read by splits that are restored, one after the other, before the first
+    /// poll; so Relaxed ordering is enough.
+    is_restored: AtomicBool,
+}
+
+impl Progress {
+    fn new(splits: u64) -> Arc<Self> {
+        let places = (0..splits).map(|_| AtomicU64::new(0)).collect();
+        Arc::new(Progress { places, is_restored: AtomicBool::new(false) })
+    }
+}
+
 /// One of the splits of a generator, and the progress of all splits.
 #[derive(Debug)]
 pub(super) struct Split {
     shares: SplitShares,
     index: u64,
-    /// For each split of the generator: the place, in the order of all records, of the first record that the split
-    /// has not made. Relaxed ordering is enough, since only the pace of the splits depends on it.
-    progress: Arc<[AtomicU64]>,
+    progress: Arc<Progress>,
     /// The range of places, in the order of all records, whose records the split is making now.
     run: Range<u64>,
 }
@@ -217,12 +237,12 @@ pub(super) struct Split {
 impl Split {
     /// Creates the only split of a generator that is not split: it makes all records.
     pub(super) fn whole() -> Self {
-        Split { shares: SplitShares::WHOLE, index: 0, progress: Arc::from([]), run: 0..u64::MAX }
+        Split { shares: SplitShares::WHOLE, index: 0, progress: Progress::new(0), run: 0..u64::MAX }
     }
 
     /// Creates all splits of a generator. Each sees how far all others are, so that none gets too far ahead.
     pub(super) fn all(shares: &SplitShares) -> Vec<Self> {
-        let progress: Arc<[AtomicU64]> = (0..shares.splits).map(|_| AtomicU64::new(0)).collect();
+        let progress = Progress::new(shares.splits);
         let split = |index| Split {
             shares: shares.clone(),
             index,
@@ -264,12 +284,21 @@ impl Split {
         self.turn_to(next)
     }
 
+    /// Restores the split at place `next`, and returns the place at which to continue. All splits that had not ended are
+    /// restored before the first poll, so no split waits for another one.
+    pub(super) fn restore(&mut self, next: u64) -> u64 {
+        if !self.progress.is_restored.swap(true, Ordering::Relaxed) {
+            self.progress.places.iter().for_each(|place| place.store(u64::MAX, Ordering::Relaxed));
+        }
+        self.turn_to(next)
+    }
+
     /// Moves the split to its run that contains place `next`, or else to its first run after this place.
     /// Returns the place at which to continue.
     #[cold]
     pub(super) fn turn_to(&mut self, next: u64) -> u64 {
         self.run = self.shares.run_at(self.index, next);
-        if let Some(own) = self.progress.get(self.index as usize) {
+        if let Some(own) = self.progress.places.get(self.index as usize) {
             own.store(self.run.start, Ordering::Relaxed);
         }
         self.run.start
@@ -277,14 +306,14 @@ impl Split {
 
     /// Marks the split as ended, so that no other split waits for it.
     pub(super) fn end(&self) {
-        if let Some(own) = self.progress.get(self.index as usize) {
+        if let Some(own) = self.progress.places.get(self.index as usize) {
             own.store(u64::MAX, Ordering::Relaxed);
         }
     }
 
     /// Returns true if the split is so far ahead of the slowest that it must wait.
     pub(super) fn is_ahead(&self) -> bool {
-        let slowest = self.progress.iter().map(|place| place.load(Ordering::Relaxed)).min();
+        let slowest = self.progress.places.iter().map(|place| place.load(Ordering::Relaxed)).min();
         let ahead = slowest.map_or(0, |slowest| self.run.start.saturating_sub(slowest));
         ahead >= AHEAD_RUNS.saturating_mul(self.shares.run_records)
     }

@@ -7,6 +7,7 @@ use super::*;
 use crate::testing::VecOutput;
 
 mod load;
+mod positions;
 
 /// Generator whose values are their own indices and the event times that they were made with. `IS_CHEAP`
 /// tells whether a value is made when it is inspected, or made once and kept.

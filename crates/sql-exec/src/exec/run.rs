@@ -9,17 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use thalweg::{Query, SharedStream, Stream, WatermarkStrategy};
-use thalweg_model::{
-    Either, EventTime, Fault, Polled, ProcessingTime, Punctuated, Record, Source, SourceStatus, StateError,
-    StateReader, StateWriter,
-};
+use thalweg_model::{Either, EventTime, Punctuated, Record};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::{Context, EvaluationError};
 use thalweg_sql_functions::types::SqlType;
-use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
+use thalweg_sql_tables::batch::Batch;
 use thalweg_sql_tables::connect::watermarks::idle_timeout;
 use thalweg_sql_tables::connect::{World, bind_source};
 use thalweg_sql_tables::deliver::{TableSink, Tally};
@@ -50,8 +46,10 @@ use crate::plan::changes::{changes, deduplication};
 use crate::plan::{AggregateCall, Column, JoinMethod, Node, Plan, TimeDomain, WindowSpec, Windowing};
 
 mod spread;
+mod values;
 
 use spread::{Keyed, Order, has_order};
+use values::Values;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -748,52 +746,5 @@ fn note_scans(plan: &Plan, read: &mut BTreeMap<String, (usize, Vec<usize>)>) {
             known.sort_unstable();
             known.dedup();
         }
-    }
-}
-
-/// Source of the literal rows that stand in a query (VALUES).
-struct Values {
-    batch: Option<RecordBatch>,
-}
-
-impl Source for Values {
-    type Item = Batch;
-
-    fn poll<O: thalweg_model::Output<Batch>>(
-        &mut self,
-        _now: ProcessingTime,
-        _limit: usize,
-        output: &mut O,
-    ) -> std::result::Result<Polled, Fault> {
-        while output.room() > 0
-            && let Some(batch) = self.batch.take()
-        {
-            let count = batch.num_rows().min(BATCH_ROWS_MAX);
-            if count < batch.num_rows() {
-                self.batch = Some(batch.slice(count, batch.num_rows() - count));
-            }
-            let watermark = self.batch.is_none().then_some(EventTime::MAX);
-            output.push(Record::new(
-                EventTime::EPOCH,
-                Batch { watermark, ..Batch::new(batch.slice(0, count)) },
-            ));
-        }
-        let is_over = self.batch.is_none();
-        Ok(Polled::new(if is_over { SourceStatus::Ended } else { SourceStatus::Ready }))
-    }
-
-    fn save(&self, state: &mut StateWriter) -> std::result::Result<(), StateError> {
-        state.put(&self.batch.as_ref().map_or(0, RecordBatch::num_rows))
-    }
-
-    fn load(&mut self, state: &mut StateReader<'_>) -> std::result::Result<(), StateError> {
-        let left: usize = state.take()?;
-        self.batch = match self.batch.take() {
-            Some(batch) if left > 0 && left <= batch.num_rows() => {
-                Some(batch.slice(batch.num_rows() - left, left))
-            }
-            _ => None,
-        };
-        Ok(())
     }
 }
