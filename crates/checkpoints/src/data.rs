@@ -96,6 +96,11 @@ pub(crate) fn create(
     InProgressFile::create_as(disk, &names::path(directory, kind, number), hidden)
 }
 
+/// Returns the path of the data file that has a block.
+pub fn path(directory: &Path, block: &Block) -> PathBuf {
+    names::path(directory, Kind::Data, block.file)
+}
+
 /// Returns the checksum of a block with these bytes.
 pub fn block_checksum(payload: &[u8]) -> u32 {
     checksum(&[&(payload.len() as u64).to_le_bytes(), payload])
@@ -159,7 +164,7 @@ pub fn is_same(files: &dyn Files, directory: &Path, block: &Block, payload: &[u8
 
 /// Opens a data file behind the head of a block, which is checked.
 fn open(files: &dyn Files, directory: &Path, block: &Block) -> io::Result<Box<dyn Read + Send>> {
-    let mut source = files.open_at(&names::path(directory, Kind::Data, block.file), block.offset)?;
+    let mut source = files.open_at(&path(directory, block), block.offset)?;
     let mut found = [0; HEAD_BYTES];
     source.read_exact(&mut found)?;
     if found != head(block.length, block.crc32) {

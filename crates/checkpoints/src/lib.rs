@@ -6,7 +6,8 @@
 //! 2. [`query_directory`]: the checkpoints of one query: writes them, finds the newest whole one, and removes old ones.
 //! 3. [`manifest`]: the description of one checkpoint, which is written last.
 //! 4. [`data`]: the bytes of the sections, in blocks with checksums.
-//! 5. [`names`]: names of files. [`error`]: everything that can fail.
+//! 5. [`view`]: checkpoints as a person sees them.
+//! 6. [`names`]: names of files. [`error`]: everything that can fail.
 //!
 //! The format is described in `docs/checkpoint-format.md`. The room promises:
 //!
@@ -27,6 +28,8 @@ pub mod query_directory;
 pub mod data;
 pub mod manifest;
 
+pub mod view;
+
 pub mod error;
 pub mod names;
 
@@ -36,3 +39,4 @@ mod testing;
 pub use error::CheckpointError;
 pub use query_directory::{QueryDirectory, Restored};
 pub use state_directory::StateDirectory;
+pub use view::{Depth, StateView, Viewed};

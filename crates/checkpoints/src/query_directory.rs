@@ -361,7 +361,7 @@ pub(crate) fn newest(files: &dyn Files, directory: &Path, query: &str) -> Outcom
 }
 
 /// Something that was read, or what is wrong with the file that it should come from.
-type Checked<T> = Result<T, String>;
+pub(crate) type Checked<T> = Result<T, String>;
 
 /// Reads a manifest; `None` if it is gone.
 pub(crate) fn read_manifest(
@@ -423,7 +423,7 @@ fn load(files: &dyn Files, directory: &Path, manifest: Manifest) -> Outcome<Chec
         let Some(block) = block else { return Ok(Ok(Vec::new())) };
         match data::read(files, directory, &block) {
             Ok(payload) => Ok(Ok(payload)),
-            Err(error) => damaged_or_failed(&names::path(directory, Kind::Data, block.file), error).map(Err),
+            Err(error) => damaged_or_failed(&data::path(directory, &block), error).map(Err),
         }
     };
     let mut sections = Vec::with_capacity(manifest.sections.len());
@@ -441,7 +441,7 @@ fn load(files: &dyn Files, directory: &Path, manifest: Manifest) -> Outcome<Chec
 
 /// Tells what is wrong with a file that could not be read, if the file is to blame. Other errors may pass, such as too many open
 /// files, so an older checkpoint is no answer to them.
-fn damaged_or_failed(path: &Path, error: io::Error) -> Outcome<String> {
+pub(crate) fn damaged_or_failed(path: &Path, error: io::Error) -> Outcome<String> {
     let shown = path.display();
     match error.kind() {
         io::ErrorKind::NotFound => Ok(format!("{shown} is missing")),

@@ -114,3 +114,6 @@ impl Drop for Using {
         self.locked.queries().remove(&self.query);
     }
 }
+
+#[cfg(test)]
+mod tests;
