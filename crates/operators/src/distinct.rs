@@ -181,15 +181,23 @@ where
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        self.lateness.save(state)?;
-        self.seen.save(state)
+        state.frame(KIND, VERSION, |state| {
+            self.lateness.save(state)?;
+            self.seen.save(state)
+        })
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.lateness.load(state)?;
-        self.seen.load(state)
+        state.frame(KIND, VERSION, |state| {
+            self.lateness.load(state)?;
+            self.seen.load(state)
+        })
     }
 }
+
+/// Kind and version of the state of the operator, which saved state tells.
+const KIND: &str = "distinct";
+const VERSION: u32 = 1;
 
 crate::named::named!(Distinct<K, KeyOf, L>);
 

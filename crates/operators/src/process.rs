@@ -280,13 +280,17 @@ where
             !self.is_firing && self.keyed.emitted.is_empty(),
             "state is saved at a mark, when all before it is through (O4)"
         );
-        self.keyed.save(state)
+        state.frame(KIND, VERSION, |state| self.keyed.save(state))
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.keyed.load(state)
+        state.frame(KIND, VERSION, |state| self.keyed.load(state))
     }
 }
+
+/// Kind and version of the state of the operator, which saved state tells.
+const KIND: &str = "process";
+const VERSION: u32 = 1;
 
 crate::named::named!(Process<K, V, KeyOf, P: KeyedProcess<K, V>>);
 

@@ -164,22 +164,30 @@ where
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         assert!(!self.runs.is_releasing(), "state is saved at a mark, when all before it is through (O4)");
-        self.lateness.save(state)?;
-        state.put(&self.runs.len())?;
-        self.runs.iter().try_for_each(|record| state.put(&(record.event_time, &record.value)))
+        state.frame(KIND, VERSION, |state| {
+            self.lateness.save(state)?;
+            state.put(&self.runs.len())?;
+            self.runs.iter().try_for_each(|record| state.put(&(record.event_time, &record.value)))
+        })
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.runs.clear();
-        self.lateness.load(state)?;
-        for _ in 0..state.take::<usize>()? {
-            let (event_time, value) = state.take()?;
-            let key = (self.key_of)(&value);
-            self.runs.insert(Keyed { record: Record::new(event_time, value), key });
-        }
-        Ok(())
+        state.frame(KIND, VERSION, |state| {
+            self.runs.clear();
+            self.lateness.load(state)?;
+            for _ in 0..state.take::<usize>()? {
+                let (event_time, value) = state.take()?;
+                let key = (self.key_of)(&value);
+                self.runs.insert(Keyed { record: Record::new(event_time, value), key });
+            }
+            Ok(())
+        })
     }
 }
+
+/// Kind and version of the state of the operator, which saved state tells.
+const KIND: &str = "sort";
+const VERSION: u32 = 1;
 
 crate::named::named!(Sort<K, T, KeyOf, L>);
 

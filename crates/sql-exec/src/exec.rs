@@ -29,6 +29,8 @@ pub mod rank;
 mod renewal;
 pub mod run;
 mod runs;
+#[cfg(test)]
+mod saved_tests;
 pub mod session;
 mod short_bytes;
 pub mod sort;

@@ -168,3 +168,39 @@ fn the_queue_is_bounded() {
     assert_eq!(emitted(&mut operator, 3).len(), RECORDS_MAX);
     assert_eq!(operator.room(), RECORDS_MAX);
 }
+
+/// An operator that has loaded the state behind a barrier has the time, the watermark and the timers of the saved one.
+#[test]
+fn times_and_timers_are_saved() {
+    let made = || ByArrival::new("clock", EveryTick::new(Span::from_millis(10)), |_: &mut i64, _| {});
+    let mut first = made();
+    first.begin(instant(7));
+    first.take(Record::new(EventTime::from_secs(1), 3));
+    let mut state = StateWriter::default();
+    let error = first.save(&mut state).unwrap_err();
+    assert!(error.to_string().contains("`clock` has taken records behind the barrier"), "{error}");
+    first.mark(Mark::Barrier(1));
+    assert_eq!(emitted(&mut first, 9), ["W7", "7:3", "B1"]);
+    first.save(&mut state).unwrap();
+    let bytes = state.into_bytes();
+
+    let mut second = made();
+    let mut state = StateReader::new(&bytes);
+    second.load(&mut state).unwrap();
+    state.finish().unwrap();
+    assert_eq!(second.due(), instant(10));
+    // Times do not go back, also if the clock of the other process does.
+    second.begin(instant(5));
+    assert!(emitted(&mut second, 9).is_empty());
+    second.begin(instant(25));
+    assert_eq!(emitted(&mut second, 9), ["W25"]);
+    for length in 0..bytes.len() {
+        assert!(made().load(&mut StateReader::new(&bytes[..length])).is_err(), "{length}");
+    }
+
+    let mut other = ByArrival::new("mine", After::default(), |_: &mut i64, _| {});
+    let error = other.save(&mut StateWriter::default()).unwrap_err();
+    assert!(error.to_string().contains("cannot be saved"), "{error}");
+    let error = other.load(&mut StateReader::new(&bytes)).unwrap_err();
+    assert!(error.to_string().contains("cannot be loaded"), "{error}");
+}

@@ -229,13 +229,17 @@ where
     crate::accounts::stored!();
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        self.store.save(state)
+        state.frame(KIND, VERSION, |state| self.store.save(state))
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.store.load(state)
+        state.frame(KIND, VERSION, |state| self.store.load(state))
     }
 }
+
+/// Kind and version of the state of the operator, which saved state tells.
+const KIND: &str = "co-group";
+const VERSION: u32 = 1;
 
 crate::named::named!(CoGroup<K, L, R, KeyL, KeyR, F, I: IntoIterator>);
 

@@ -419,17 +419,25 @@ where
             self.meeting.is_none() && self.giving_up.is_none(),
             "state is saved when all that is emitted is through (O3, O4)"
         );
-        self.lateness.save(state)?;
-        self.left.save(state)?;
-        self.right.save(state)
+        state.frame(KIND, VERSION, |state| {
+            self.lateness.save(state)?;
+            self.left.save(state)?;
+            self.right.save(state)
+        })
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.lateness.load(state)?;
-        self.left.load(&self.hash, state, &mut self.funds)?;
-        self.right.load(&self.hash, state, &mut self.funds)
+        state.frame(KIND, VERSION, |state| {
+            self.lateness.load(state)?;
+            self.left.load(&self.hash, state, &mut self.funds)?;
+            self.right.load(&self.hash, state, &mut self.funds)
+        })
     }
 }
+
+/// Kind and version of the state of the operator, which saved state tells.
+const KIND: &str = "interval join";
+const VERSION: u32 = 1;
 
 crate::named::named!(IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>>);
 

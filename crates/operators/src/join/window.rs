@@ -404,13 +404,17 @@ where
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         assert!(self.meeting.is_none(), "state is saved when all that a record emits is through (O3)");
-        self.store.save(state)
+        state.frame(KIND, VERSION, |state| self.store.save(state))
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.store.load(state)
+        state.frame(KIND, VERSION, |state| self.store.load(state))
     }
 }
+
+/// Kind and version of the state of the operator, which saved state tells.
+const KIND: &str = "window join";
+const VERSION: u32 = 1;
 
 crate::named::named!(WindowJoin<K, L, R, KeyL, KeyR, C>);
 

@@ -163,6 +163,7 @@ impl Stand {
         self.join.mark(match (token, token.split_at(1)) {
             ("END", _) => Mark::End,
             ("IDLE", _) => Mark::Idle,
+            ("BARRIER", _) => Mark::Barrier(1),
             (_, ("W", micros)) => Mark::Watermark(instant(micros)),
             (_, ("I", micros)) => Mark::InputWatermark(instant(micros)),
             _ => panic!("{token} is no mark"),
@@ -182,6 +183,29 @@ impl Stand {
         assert!(is_answered, "{token} was not asked");
         self.run();
     }
+}
+
+/// A barrier comes out behind all records before it, so nothing is in flight when the state is saved. State with records in
+/// flight is refused.
+#[test]
+fn nothing_is_in_flight_behind_a_barrier() {
+    let mut stand = Stand::new(options(LookupOrder::AsAnswered, 4), 9);
+    for token in ["1@1", "2@2", "BARRIER"] {
+        stand.on(token);
+    }
+    let error = stand.join.save(&mut StateWriter::default()).unwrap_err();
+    assert!(error.to_string().contains("`lookup` has records in flight"), "{error}");
+    stand.on("=2");
+    stand.on("=1");
+    assert_eq!(stand.shown.last().map(String::as_str), Some("BARRIER(1)"));
+    let mut state = StateWriter::default();
+    stand.join.save(&mut state).unwrap();
+    let bytes = state.into_bytes();
+    let mut other = Stand::new(options(LookupOrder::AsAnswered, 4), 9);
+    other.join.load(&mut StateReader::new(&bytes)).unwrap();
+    other.on("3@3");
+    other.on("=3");
+    assert_eq!(other.shown, ["33@3"]);
 }
 
 const ORDERS: [LookupOrder; 2] = [LookupOrder::AsAsked, LookupOrder::AsAnswered];

@@ -145,13 +145,17 @@ where
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        self.runs.save(state)
+        state.frame(KIND, VERSION, |state| self.runs.save(state))
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.runs.load(&self.functions.1, state)
+        state.frame(KIND, VERSION, |state| self.runs.load(&self.functions.1, state))
     }
 }
+
+/// Kind and version of the state of the operator, which saved state tells.
+const KIND: &str = "count windows";
+const VERSION: u32 = 1;
 
 crate::named::named!(CountAggregate<K, V, KeyOf, F: Fold<V>>);
 

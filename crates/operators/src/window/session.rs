@@ -305,18 +305,26 @@ where
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        self.lateness.save(state)?;
-        self.open.save(state)?;
-        self.kept.save(state)
+        state.frame(KIND, VERSION, |state| {
+            self.lateness.save(state)?;
+            self.open.save(state)?;
+            self.kept.save(state)
+        })
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.lateness.load(state)?;
-        let (_, fold) = &*self.functions;
-        self.open.load(&Folded::<V, F>::by(fold), state)?;
-        self.kept.load(fold, state)
+        state.frame(KIND, VERSION, |state| {
+            self.lateness.load(state)?;
+            let (_, fold) = &*self.functions;
+            self.open.load(&Folded::<V, F>::by(fold), state)?;
+            self.kept.load(fold, state)
+        })
     }
 }
+
+/// Kind and version of the state of the operator, which saved state tells.
+const KIND: &str = "sessions";
+const VERSION: u32 = 1;
 
 crate::named::named!(SessionAggregate<K, V, KeyOf, F: Fold<V>, L>);
 

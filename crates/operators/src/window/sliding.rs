@@ -233,15 +233,23 @@ where
     crate::accounts::stored!();
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        self.lateness.save(state)?;
-        self.store.save(state)
+        state.frame(KIND, VERSION, |state| {
+            self.lateness.save(state)?;
+            self.store.save(state)
+        })
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.lateness.load(state)?;
-        self.store.load(&self.functions.1, state)
+        state.frame(KIND, VERSION, |state| {
+            self.lateness.load(state)?;
+            self.store.load(&self.functions.1, state)
+        })
     }
 }
+
+/// Kind and version of the state of the operator, which saved state tells.
+const KIND: &str = "windows";
+const VERSION: u32 = 1;
 
 crate::named::named!(SlidingAggregate<K, V, KeyOf, F: Fold<V>, L>);
 

@@ -135,6 +135,11 @@ impl Bed {
     }
 }
 
+/// Formats the changes of an output batch as text.
+pub(super) fn shown(batch: &Batch) -> Vec<String> {
+    (0..batch.len()).map(|row| show(batch, row)).collect()
+}
+
 /// Formats an output change of an operator under test as text: `+I 1 a 7 0`, with times in milliseconds.
 fn show(batch: &Batch, row: usize) -> String {
     let mut shown = batch.kind(row).to_string();
