@@ -183,8 +183,8 @@ impl Coordinator {
     /// the work of the keeper.
     ///
     /// # Errors
-    /// [`PlanError::NotCheckpointed`] if a task cannot take part, and [`PlanError::NotRestored`] if the checkpoint does not
-    /// fit the query.
+    /// [`PlanError::NotCheckpointed`] if a task cannot take part, and [`PlanError::NotRestored`] or [`PlanError::Changed`] if
+    /// the checkpoint does not fit the query.
     pub(crate) fn attach(
         settings: Checkpoints,
         query: &str,
@@ -370,6 +370,20 @@ fn try_to_save(tasks: &[BuiltTask]) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// Checks that a checkpoint is one of the query with this plan, as [`Checkpoints::plan`] gives it.
+///
+/// # Errors
+/// [`PlanError::Changed`] with the first line in which the two plans differ.
+pub fn check_plan(from: &Checkpoint, plan: &str) -> Result<(), PlanError> {
+    let saved = from.sections.iter().find(|section| section.task == PLAN);
+    let saved = saved.map_or(&[][..], |section| &section.state);
+    if saved == plan.as_bytes() {
+        return Ok(());
+    }
+    let difference = difference(&String::from_utf8_lossy(saved), plan);
+    Err(PlanError::Changed { difference })
+}
+
 /// Loads the state of all tasks from a checkpoint, and publishes the output that was prepared for it.
 fn restore(
     from: &Checkpoint,
@@ -378,13 +392,8 @@ fn restore(
     tasks: &mut [BuiltTask],
     publishers: &mut [Option<Box<dyn Publisher>>],
 ) -> Result<(), PlanError> {
-    let (of_plan, sections): (Vec<&Section>, Vec<&Section>) =
-        from.sections.iter().partition(|section| section.task == PLAN);
-    let saved_plan = of_plan.first().map_or(&[][..], |section| &section.state);
-    if saved_plan != plan.as_bytes() {
-        let difference = difference(&String::from_utf8_lossy(saved_plan), plan);
-        return Err(not_restored(PLAN, format!("the query was changed since: {difference}")));
-    }
+    check_plan(from, plan)?;
+    let sections: Vec<&Section> = from.sections.iter().filter(|section| section.task != PLAN).collect();
     for place in 0..names.len().max(sections.len()) {
         match (names.get(place), sections.get(place)) {
             (Some(TaskName { name, operators }), Some(section)) => {

@@ -117,6 +117,11 @@ pub enum PlanError {
         /// The difference between the task and the checkpoint.
         reason: String,
     },
+    /// The query was changed since the checkpoint from which it should go on.
+    Changed {
+        /// The first line in which the plans differ.
+        difference: String,
+    },
     /// An engine that is stepped by hand was requested together with a thread per task, which is not
     /// possible.
     NotStepped,
@@ -142,7 +147,7 @@ impl PlanError {
             PlanError::NoThread { .. } => "NO_THREAD",
             PlanError::QueueMemory { .. } => "QUEUE_MEMORY",
             PlanError::NotCheckpointed { .. } => "NO_CHECKPOINTS",
-            PlanError::NotRestored { .. } => "NOT_RESTORED",
+            PlanError::NotRestored { .. } | PlanError::Changed { .. } => "NOT_RESTORED",
             PlanError::NotStepped => "NOT_STEPPED",
         }
     }
@@ -211,6 +216,12 @@ impl fmt::Display for PlanError {
             }
             PlanError::NotRestored { task, reason } => {
                 write!(f, "the query cannot go on from its checkpoint, because of `{task}`: {reason}")
+            }
+            PlanError::Changed { difference } => {
+                write!(
+                    f,
+                    "the query was changed since its checkpoint: {difference}; run it as it was, or without the checkpoint"
+                )
             }
             PlanError::NotStepped => {
                 write!(

@@ -12,10 +12,14 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use thalweg::Checkpoints;
 use thalweg_checkpoints::{CheckpointError, QueryDirectory, Restored, StateDirectory};
+use thalweg_cli::failure;
 use thalweg_connectors::RealFiles;
 use thalweg_model::Coded;
+use thalweg_runtime::checkpoints::check_plan;
+use thalweg_sql::connect::guarantee::{self, Guarantee};
 use thalweg_sql::plan::explain::shown;
 use thalweg_sql::session::Job;
+use thalweg_sql::table::Table;
 
 use super::told::Told;
 
@@ -83,6 +87,10 @@ impl JobState {
             let id = if job.is_named { job.name.clone() } else { format!("job-{}", number + 1) };
             let directory = directory.query(&id).map_err(wrong)?;
             let restored = directory.newest().map_err(wrong)?;
+            let plan = plan_of(&job);
+            if let Some(restored) = &restored {
+                check_plan(&restored.checkpoint, &plan).map_err(|error| failure::of_plan(&error))?;
+            }
             let passed_over = restored.iter().flat_map(|restored| &restored.passed_over);
             passed_over.for_each(|damaged| {
                 told.note(&format!("{}: a checkpoint is passed over: {damaged}", job.name))
@@ -100,8 +108,13 @@ impl JobState {
                 Some((number, false)) => told.note(&format!("{} goes on from checkpoint {number}", job.name)),
                 None => {}
             }
+            for into in written_again(&job) {
+                told.note(&format!(
+                    "{}: after a crash, rows since the last checkpoint are written to {into} again",
+                    job.name
+                ));
+            }
             let every = every.or(job.settings.checkpoint_interval).unwrap_or(EVERY_DEFAULT);
-            let plan = plan_of(&job);
             let state = Some(JobState { directory, restored, every, plan, id });
             running.push(Kept { job, number, state });
         }
@@ -128,6 +141,16 @@ impl JobState {
             None => checkpoints,
         }
     }
+}
+
+/// Returns the targets of a job that do not publish with checkpoints.
+fn written_again(job: &Job) -> Vec<String> {
+    let targets = job.parts.iter().map(|part| part.into.as_deref());
+    let exact = |table: &Table| guarantee::of_writing(table) == Some(Guarantee::ExactlyOnce);
+    let name = |table: Option<&Table>| {
+        table.map_or("standard output".to_owned(), |table| format!("`{}`", table.name))
+    };
+    targets.filter(|table| !table.is_some_and(exact)).map(name).collect()
 }
 
 /// Returns everything about a job on which its state depends, as text: its plans, where their rows go, and its settings.
