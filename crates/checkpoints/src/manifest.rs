@@ -147,6 +147,12 @@ impl Manifest {
         self.blocks().fold(0, |bytes, block| bytes.saturating_add(block.length))
     }
 
+    /// Returns the number of bytes of the sections that were written with this checkpoint; the others lie in older data files.
+    pub fn new_bytes(&self) -> u64 {
+        let new = self.blocks().filter(|block| block.file == self.number);
+        new.fold(0, |bytes, block| bytes.saturating_add(block.length))
+    }
+
     /// Checks that each block lies within its data file, and that the blocks in a file have no more bytes than the file. So the
     /// bytes that a reader allocates are bounded by the lengths of files.
     fn check(&self) -> Result<(), String> {

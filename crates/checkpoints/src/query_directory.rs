@@ -72,14 +72,11 @@ impl QueryDirectory {
         for number in listing.manifests {
             let found = read_manifest(&*files, &directory, number, using.query())?;
             let Some(manifest) = found else { continue };
-            let is_there = |manifest: &Manifest| check_files(&*files, &directory, manifest);
-            manifests.insert(
-                number,
-                match manifest {
-                    Ok(manifest) => is_there(&manifest)?.is_ok().then_some(manifest),
-                    Err(_) => None,
-                },
-            );
+            let whole = match manifest {
+                Ok(manifest) => check_files(&*files, &directory, &manifest)?.is_ok().then_some(manifest),
+                Err(_) => None,
+            };
+            manifests.insert(number, whole);
         }
         let mut opened =
             QueryDirectory { files, directory, using, manifests, data: listing.data, uncertain: None };
@@ -114,7 +111,10 @@ impl QueryDirectory {
     fn write_files(&self, checkpoint: &Checkpoint, progress: &mut Progress) -> Outcome<Manifest> {
         let number = checkpoint.number;
         let mut data = DataWriter::new(Arc::clone(&self.files), &self.directory, number);
-        let before = self.manifests.values().rev().flatten().next();
+        // A file that was changed meanwhile by others is not shared.
+        let is_there =
+            |manifest: &&Manifest| matches!(check_files(&*self.files, &self.directory, manifest), Ok(Ok(())));
+        let before = self.manifests.values().rev().flatten().next().filter(is_there);
         let shared = Shared::new(&*self.files, &self.directory, before);
         let mut sections = Vec::with_capacity(checkpoint.sections.len());
         for section in &checkpoint.sections {

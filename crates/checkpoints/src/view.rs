@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use thalweg_connectors::{Files, Standing};
+use thalweg_connectors::Files;
 
 use crate::data;
 use crate::error::CheckpointError;
@@ -57,19 +57,6 @@ impl StateView {
         Ok(StateView { files, directory: directory.to_owned() })
     }
 
-    /// Returns whether a run uses the directory at present.
-    ///
-    /// # Errors
-    /// `CHECKPOINT_FAILED` if the lock cannot be looked at.
-    pub fn is_in_use(&self) -> Outcome<bool> {
-        let path = self.directory.join(names::LOCK);
-        let is_held = || match self.files.standing(&path)? {
-            Standing::File => self.files.is_held(&path),
-            _ => Ok(false),
-        };
-        is_held().map_err(|source| CheckpointError::Failed { access: "be read", path: path.clone(), source })
-    }
-
     /// Returns the names of the queries that have a directory, sorted.
     ///
     /// # Errors
@@ -90,7 +77,7 @@ impl StateView {
     /// Returns the checkpoints of a query, the oldest first.
     ///
     /// # Errors
-    /// `CHECKPOINT_FAILED` if the directory of the query cannot be listed, or a file cannot be read.
+    /// `CHECKPOINT_FAILED` if the directory of the query cannot be listed.
     pub fn checkpoints(&self, query: &str, depth: Depth) -> Outcome<Vec<Viewed>> {
         let Some(name) = names::query_directory(query) else {
             let max_bytes = names::QUERY_DIRECTORY_BYTES_MAX;
@@ -102,14 +89,12 @@ impl StateView {
             let (manifest, fault) = match read_manifest(&*self.files, &directory, number, query) {
                 Ok(None) => continue,
                 Ok(Some(Ok(manifest))) => {
-                    let fault = self.check(&directory, &manifest, depth)?.err();
+                    let checked = self.check(&directory, &manifest, depth);
+                    let fault = checked.unwrap_or_else(|error| Err(error.to_string())).err();
                     (Some(manifest), fault)
                 }
                 Ok(Some(Err(fault))) => (None, Some(fault)),
-                Err(error @ (CheckpointError::Version { .. } | CheckpointError::OtherQuery { .. })) => {
-                    (None, Some(error.to_string()))
-                }
-                Err(error) => return Err(error),
+                Err(error) => (None, Some(error.to_string())),
             };
             viewed.push(Viewed { number, manifest, fault });
         }
@@ -134,13 +119,6 @@ impl Viewed {
     /// Returns whether the checkpoint is whole, as far as it was checked.
     pub fn is_whole(&self) -> bool {
         self.fault.is_none()
-    }
-
-    /// Returns the bytes of the sections that were written with this checkpoint; the others lie in older data files.
-    pub fn new_bytes(&self) -> Option<u64> {
-        let manifest = self.manifest.as_ref()?;
-        let new = manifest.blocks().filter(|block| block.file == self.number);
-        Some(new.map(|block| block.length).sum())
     }
 }
 

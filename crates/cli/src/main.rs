@@ -1,11 +1,12 @@
-//! The command line `thalweg`. [`sql`] runs, checks, explains and tests files of SQL, [`demo`] shows several queries live, and
-//! [`steer`] gives the threads of a running engine priorities, and [`hand_over`] gives `bench` and `replay` to the program
+//! The command line `thalweg`. [`sql`] runs, checks, explains and tests files of SQL, [`state`] shows checkpoints on disk,
+//! [`demo`] shows several queries live, [`steer`] gives the threads of a running engine priorities, and [`hand_over`] gives `bench` and `replay` to the program
 //! `thalweg-bench`.
 #![forbid(unsafe_code)]
 
 mod demo;
 mod hand_over;
 mod sql;
+mod state;
 mod steer;
 
 use std::ffi::OsString;
@@ -33,6 +34,8 @@ enum Command {
     Explain(sql::ExplainArgs),
     /// Run queries from files that also hold their input and expected rows.
     Test(sql::TestArgs),
+    /// Show and check the checkpoints in a directory of state.
+    State(state::StateArgs),
     /// Run several queries live for a while, then show what they did.
     Demo(demo::DemoArgs),
     /// Give the threads of a running Flink priorities by a scheduling policy.
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Check(args) => sql::check(&args).map(End::from),
         Command::Explain(args) => sql::explain(&args).map(End::from),
         Command::Test(args) => sql::test(&args).map(End::from),
+        Command::State(args) => state::run(&args).map(End::from),
         Command::Demo(args) => demo::run(&args).map(End::from),
         Command::Steer(args) => steer::run(&args).map(End::from),
         Command::SteerWatchdog(args) => steering::watch(&args).map(|()| End::from(true)),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use thalweg_model::Coded;
+use thalweg_model::disk::Disk;
 
 use super::*;
 use crate::StateDirectory;
@@ -112,6 +113,11 @@ fn damaged_bytes_are_not_shared() {
     store.write(&checkpoint(2, &["table=unchanged"])).unwrap();
     assert_eq!(newest(&store), checkpoint(2, &["table=unchanged"]));
     assert_eq!(files(&disk), "1.data 1.manifest 2.data 2.manifest");
+    let path = Path::new(HERE).join("checkpoint-2.data");
+    let longer = [disk.bytes(&path), b"more".to_vec()].concat();
+    disk.put(&path, longer);
+    store.write(&checkpoint(3, &["table=unchanged"])).unwrap();
+    assert_eq!(newest(&store), checkpoint(3, &["table=unchanged"]));
 }
 
 /// Sections that stop changing at different times lie in different files. Their number has a bound.
@@ -413,9 +419,9 @@ fn no_truncated_file_gives_a_wrong_restore() {
     for name in disk.names(Path::new(HERE)) {
         let path = Path::new(HERE).join(&name);
         for length in 0..disk.bytes(&path).len() {
-            let (disk, _) = (disk.survivor(Cut::Killed), ());
-            disk.put(&path, disk.bytes(&path)[..length].to_vec());
-            let found = check_damaged(&disk, &|| format!("{name} cut to {length} bytes"));
+            let hurt = disk.survivor(Cut::Killed);
+            hurt.put(&path, disk.bytes(&path)[..length].to_vec());
+            let found = check_damaged(&hurt, &|| format!("{name} cut to {length} bytes"));
             counts[usize::from(found.is_some())] += 1;
         }
     }
@@ -445,4 +451,66 @@ fn no_flipped_bit_gives_a_wrong_restore() {
         counts[check_damaged(&hurt, &told).unwrap_or(0) as usize] += 1;
     }
     assert!(counts[0] > 0 && counts[3] > 0 && counts[4] > 0, "{counts:?}");
+}
+
+/// Each file in place of each other one, and each file gone.
+#[test]
+fn no_other_file_gives_a_wrong_restore() {
+    let (disk, _) = four();
+    let names = disk.names(Path::new(HERE));
+    for name in &names {
+        let path = Path::new(HERE).join(name);
+        for other in names.iter().filter(|other| *other != name) {
+            let hurt = disk.survivor(Cut::Killed);
+            hurt.put(&path, disk.bytes(&Path::new(HERE).join(other)));
+            check_damaged(&hurt, &|| format!("{other} in place of {name}"));
+        }
+        let hurt = disk.survivor(Cut::Killed);
+        hurt.remove(&path).unwrap();
+        match open(&hurt).newest() {
+            Ok(restored) => {
+                let checkpoint = restored.unwrap().checkpoint;
+                assert_eq!(checkpoint, version(checkpoint.number), "without {name}");
+            }
+            Err(error) => assert_eq!(code(&error), "CHECKPOINT_DAMAGED"),
+        }
+    }
+}
+
+/// Manifests with drawn changes whose checksum fits, as somebody may make them: nothing panics, and a reader allocates no more than
+/// the files have.
+#[test]
+fn a_changed_manifest_with_a_checksum_that_fits_does_no_harm() {
+    let (disk, _) = four();
+    let path = Path::new(HERE).join("checkpoint-4.manifest");
+    let text = String::from_utf8(disk.bytes(&path)).unwrap();
+    let json = text.rsplit_once("crc32").unwrap().0.as_bytes();
+    let mut draw = Draw(1);
+    let mut read = 0;
+    for change in 0..5_000 {
+        let mut json = json.to_vec();
+        for _ in 0..=draw.below(3) {
+            let at = draw.below(json.len() as u64) as usize;
+            // Digits become other digits often, since lengths and places are what matters.
+            json[at] = match json[at] {
+                b'0'..=b'9' => b'0' + draw.below(10) as u8,
+                _ if draw.below(4) > 0 => json[at],
+                _ => draw.below(128) as u8,
+            };
+        }
+        let checksum = format!("crc32 {:08x}\n", data::checksum(&[&json]));
+        json.extend(checksum.bytes());
+        let changed = disk.survivor(Cut::Killed);
+        changed.put(&path, json);
+        if let Ok(Some(restored)) = try_open(&changed).and_then(|store| store.newest()) {
+            read += 1;
+            let length: usize = disk
+                .names(Path::new(HERE))
+                .iter()
+                .map(|name| disk.bytes(&Path::new(HERE).join(name)).len())
+                .sum();
+            assert!(restored.checkpoint.bytes() < length, "change {change}");
+        }
+    }
+    assert!(read > 1_000, "{read}");
 }
