@@ -113,3 +113,16 @@ fn positions_of_generators() {
         }
     }
 }
+
+/// A split that is restored without the others, because they had ended, does not wait for them.
+#[test]
+fn splits_that_had_ended_are_not_waited_for() {
+    let splits = || drain(200_000).with_limit(1_000_000).splits(3);
+    let bytes = saved(&splits()[1]);
+    let mut alone = running(splits());
+    alone[1].source.load(&mut StateReader::new(&bytes)).unwrap();
+    for _ in 0..1_000 {
+        alone[1].poll(0, 10_000);
+    }
+    assert!(alone[1].has_ended);
+}

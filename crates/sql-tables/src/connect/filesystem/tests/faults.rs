@@ -457,6 +457,44 @@ fn a_watched_file_that_changes_is_told() {
     assert_eq!(watch("fail", &|_| {}), "1,a 2,b 0 ");
 }
 
+/// Between a checkpoint and a restart, files of a watched directory come, change and go: new ones are read, a change of a file
+/// that was read is told, and one that has gone is forgotten.
+#[test]
+fn a_watched_directory_changes_while_nothing_runs() {
+    let folder = Folder::new();
+    ["x", "y", "z"].iter().for_each(|name| folder.put(&format!("in/{name}.csv"), "1,a\n"));
+    let check = |policy: &str, expected: &str| {
+        let options = format!(
+            "'path' = 'in', 'format' = 'csv', 'source.monitor-interval' = '1 s', 'thalweg.on-bad' = '{policy}'"
+        );
+        let of = of("", &options);
+        let read = |source: &mut dyn RowSource| {
+            let mut told = Vec::new();
+            for second in [0, 0, 0, 0, 1, 1, 2, 2] {
+                match source.poll(ProcessingTime::from_nanos(second * 1_000_000_000), 10) {
+                    Ok(polled) => told.extend(polled.rows.iter().flat_map(shown)),
+                    Err(fault) => told.push(fault.code().to_owned()),
+                }
+            }
+            told
+        };
+        let mut first = sources(&of, &folder.world()).unwrap();
+        assert_eq!(read(first[0].as_mut()), ["1,a", "1,a", "1,a"]);
+        let bytes = saved(first[0].as_ref());
+        drop(first);
+        fs::write(folder.0.join("in/x.csv"), "1,a\n2,b\n").unwrap();
+        fs::remove_file(folder.0.join("in/y.csv")).unwrap();
+        folder.put("in/new.csv", "3,c\n");
+        let mut second = sources(&of, &folder.world()).unwrap();
+        restore(second[0].as_mut(), &bytes).unwrap();
+        assert_eq!(read(second[0].as_mut()).join(" "), expected);
+        ["x", "y", "z"].iter().for_each(|name| folder.put(&format!("in/{name}.csv"), "1,a\n"));
+        fs::remove_file(folder.0.join("in/new.csv")).unwrap();
+    };
+    check("fail", "SOURCE_CHANGED 3,c");
+    check("skip", "3,c");
+}
+
 /// The diverted records of a file that has changed since cannot be recovered. So a position behind this file
 /// is refused, and the error names the file.
 #[test]
