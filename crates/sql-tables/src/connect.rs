@@ -144,6 +144,17 @@ pub trait RowSink: Send {
         Ok(Vec::new())
     }
 
+    /// Gives the sink the allowance through which it reserves memory of the engine's budget. Called before
+    /// the first rows. The allowance also tells how large the memory budget is.
+    fn fund(&mut self, allowance: &Allowance) {
+        let _ = allowance;
+    }
+
+    /// Returns the bytes of memory that the sink holds in its buffers.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
     /// Writes what the sink must know after a restart. See [`Sink::save`](thalweg_model::Sink::save).
     ///
     /// # Errors
@@ -160,17 +171,6 @@ pub trait RowSink: Send {
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let _ = state;
         Ok(())
-    }
-
-    /// Gives the sink the allowance through which it reserves memory of the engine's budget. Called before
-    /// the first rows. The allowance also tells how large the memory budget is.
-    fn fund(&mut self, allowance: &Allowance) {
-        let _ = allowance;
-    }
-
-    /// Returns the bytes of memory that the sink holds in its buffers.
-    fn held_bytes(&self) -> usize {
-        0
     }
 }
 

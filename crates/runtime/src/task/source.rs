@@ -143,18 +143,6 @@ where
         self.tail.chain.faulted()
     }
 
-    fn takes_checkpoints(&self) -> bool {
-        true
-    }
-
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
-        self.tail.stages()
-    }
-
-    fn attend(&mut self, part: Part) {
-        self.tail.attend(part);
-    }
-
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let mut head = StateWriter::default();
         save_position(&self.source, &self.tracker, &self.silence, &mut head)?;
@@ -173,6 +161,18 @@ where
             self.probe.set_unsettled(Some(Arrival { now: ProcessingTime::ZERO, context }));
         }
         Ok(())
+    }
+
+    fn takes_checkpoints(&self) -> bool {
+        true
+    }
+
+    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+        self.tail.stages()
+    }
+
+    fn attend(&mut self, part: Part) {
+        self.tail.attend(part);
     }
 }
 

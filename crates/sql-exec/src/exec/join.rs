@@ -410,7 +410,8 @@ impl<W: Way> Operator<Either<Batch, Batch>> for JoinStage<W> {
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let JoinStage { emission, inner, .. } = self;
-        state.frame(&inner.name().to_owned(), STATE_VERSION, |state| {
+        let kind = inner.name().to_owned();
+        state.frame(&kind, STATE_VERSION, |state| {
             emission.load(state)?;
             inner.load(state)
         })

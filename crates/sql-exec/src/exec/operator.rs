@@ -402,7 +402,8 @@ impl<W: Way> Operator<Batch> for Stage<W> {
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let Stage { emission, inner, .. } = self;
-        state.frame(&inner.state_kind().to_owned(), STATE_VERSION, |state| {
+        let kind = inner.state_kind().to_owned();
+        state.frame(&kind, STATE_VERSION, |state| {
             emission.load(state)?;
             inner.load(state)
         })

@@ -190,8 +190,8 @@ impl Case {
             let mut told: Vec<(Vec<String>, Option<i64>)> = Vec::new();
             for (one, (_, count, _)) in before.iter().zip(&positions) {
                 let told_before = one.seen.told[..*count].to_vec();
-                let marks = told_before.iter().filter_map(|told| told.strip_prefix('W')?.parse().ok());
-                let watermark = marks.last();
+                let mut marks = told_before.iter().filter_map(|told| told.strip_prefix('W')?.parse().ok());
+                let watermark = marks.next_back();
                 told.push((told_before, watermark));
             }
             drop(before);

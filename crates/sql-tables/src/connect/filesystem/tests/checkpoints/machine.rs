@@ -187,7 +187,10 @@ impl Disk for Process {
             Ok(())
         })?;
         self.call()?;
-        self.look(|state| Ok(state.sync_directory(to.parent())))
+        self.look(|state| {
+            state.sync_directory(to.parent());
+            Ok(())
+        })
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
