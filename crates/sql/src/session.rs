@@ -8,26 +8,19 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono_tz::Tz;
 use sqlparser::ast;
-use thalweg::scheduling::policy;
 use thalweg_model::Clock;
-use thalweg_sql_exec::exec::run::Timing;
 use thalweg_sql_exec::plan::{Column, Node, Plan, Role, prune::prune, steady};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_functions::functions::cast;
-use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::connect::check_source;
-use thalweg_sql_tables::connect::options::parse_bytes;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
-use thalweg_sql_tables::spill::SPILL_BYTES_DEFAULT;
 use thalweg_sql_tables::table::{Table, TableColumn};
 
 use crate::bind::portable::OnlyHere;
