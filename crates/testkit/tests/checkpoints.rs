@@ -12,18 +12,23 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use thalweg::{Chaining, Layout, Parallel, QueryError};
+use thalweg::{Chaining, Engine, Execution, Layout, Parallel, QueryError};
 use thalweg_memory::sync::Mutex;
 use thalweg_model::{Checkpoint, CheckpointStore, Coded, Entropy, Fault, ProcessingTime, Span, StateReader};
 use thalweg_runtime::Checkpoints;
+use thalweg_testkit::arrival::delayed;
 use thalweg_testkit::case::{
-    Confluence, Diamond, Meeting, Nyt, NytSource, Parcels, Passing, Readings, Twice, United, Ysb, YsbPace,
+    Confluence, Diamond, LrbFull, Meeting, Nyt, NytSource, Parcels, Passing, Readings, Twice, United, Ysb,
+    YsbPace, generated_traffic, stretch,
 };
+use thalweg_testkit::sabotage::{INJECTED, quiet_injected_panics};
 use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
 use thalweg_testkit::sim::Setup;
 use thalweg_testkit::splits::SplitRuns;
 use thalweg_testkit::{Case, Event, Seeds, Simulation};
+use thalweg_workloads::lrb::Direction;
 
 /// Largest number of records of a hostile stream.
 const RECORDS_MAX: u64 = 400;
@@ -33,6 +38,8 @@ const GENERATED_MAX: u64 = 600;
 const CRASHES_MAX: u64 = 4;
 /// Number of queries among which each kind of happening must occur.
 const QUERIES_FOR_ALL: u64 = 30;
+/// Number of runs of Linear Road.
+const LINEAR_ROADS: u64 = 4;
 /// Memory that suffices for every query and its sections.
 const AMPLE_BUDGET_BYTES: u64 = 256 << 20;
 
@@ -192,11 +199,31 @@ fn what_is_published_is_what_an_uninterrupted_run_publishes() {
 
 fn live_through_crashes(seed: u64, happenings: &mut Happenings) {
     let entropy = &mut entropy_for(seed, "crashes");
-    happenings.queries += 1;
     let (kind, mut case) = draw_case(entropy);
+    let _told = OnPanic(kind.to_owned());
+    check(seed, &mut *case, happenings, entropy);
+}
+
+/// Linear Road in full: streams that part and meet again, joins, and four sinks.
+#[test]
+fn cars_on_a_road_are_told_once() {
+    let traffic = stretch(&generated_traffic(7, 780..900), Direction::East, 34..=36);
+    let bound = Span::from_secs(30);
+    let mut entropy = entropy_for(0, "road");
+    let records = delayed(&traffic, bound, &mut entropy);
+    let mut happenings = Happenings::default();
+    for seed in 0..LINEAR_ROADS {
+        let mut case = LrbFull::new(records.clone(), bound, Vec::new());
+        check(seed, &mut case, &mut happenings, &mut entropy);
+    }
+    assert!(happenings.restored > 0, "{happenings:?}");
+}
+
+fn check(seed: u64, case: &mut dyn Case, happenings: &mut Happenings, entropy: &mut dyn Entropy) {
+    happenings.queries += 1;
     let layout = draw_layout(entropy);
-    let _told = OnPanic(format!("{kind}, {layout:?}"));
-    let expected = uninterrupted(seed, &mut *case, layout);
+    let _told = OnPanic(format!("{layout:?}"));
+    let expected = uninterrupted(seed, case, layout);
     let mut published: Published = vec![BTreeMap::new(); expected.len()];
     let kept = Kept::default();
     let crashes = entropy.below(CRASHES_MAX + 1);
@@ -213,7 +240,7 @@ fn live_through_crashes(seed: u64, happenings: &mut Happenings) {
         let graph = case.graph("query", layout).with_checkpoints(checkpoints);
         let query = simulation.submit(graph).expect("the checkpoint fits the query");
         // The output of the checkpoint was published again.
-        note_published(&mut published, &*case);
+        note_published(&mut published, case);
         let longest = 1 << (4 + entropy.below(11));
         let mut action = 0;
         for _ in 0..1 + entropy.below(8) {
@@ -228,7 +255,7 @@ fn live_through_crashes(seed: u64, happenings: &mut Happenings) {
             let newest = kept.0.lock().written.last().map_or(0, |newest| newest.number);
             // A crash between the writing of a checkpoint and the publishing of its output: that output does not count yet.
             let before = published.clone();
-            note_published(&mut published, &*case);
+            note_published(&mut published, case);
             if entropy.below(2) == 0 && newest > number {
                 happenings.unpublished += 1;
                 let stored = kept.0.lock();
@@ -246,7 +273,7 @@ fn live_through_crashes(seed: u64, happenings: &mut Happenings) {
             let outcome = simulation.outcome(query);
             assert!(outcome.is_ok(), "{outcome:?}");
             drop(simulation);
-            note_published(&mut published, &*case);
+            note_published(&mut published, case);
         }
     }
     {
@@ -268,6 +295,68 @@ fn live_through_crashes(seed: u64, happenings: &mut Happenings) {
             );
         }
     }
+}
+
+/// With real threads, whether workers or a thread for each task run them: checkpoints are complete when the handle says so, and
+/// all output is published when the query has ended.
+#[test]
+fn threads_publish_everything() {
+    for (execution, seed) in [(Execution::Workers, 1), (Execution::Threads, 2)] {
+        let entropy = &mut entropy_for(seed, "threads");
+        let pace = YsbPace::AtRate(100_000, ProcessingTime::ZERO);
+        let mut case = Ysb::new(20_000, pace, Span::from_millis(50));
+        let layout = Layout { chaining: Chaining::None, parallel: Parallel::Keyed { workers: 2 } };
+        let expected = uninterrupted(seed, &mut case, layout);
+        let kept = Kept::default();
+        let checkpoints = Checkpoints::new(Box::new(kept.clone())).every(Duration::from_millis(5));
+        let engine =
+            Engine::builder().workers(2).execution(execution).build().expect("settings are in range");
+        let graph = case.graph("query", layout).with_checkpoints(checkpoints);
+        let query = engine.submit(graph).expect("the budget is ample");
+        let mut complete = 0;
+        for _ in 0..1 + entropy.below(4) {
+            if let Some(progress) = query.checkpoint() {
+                assert!(complete < progress.complete, "{progress:?}");
+                complete = progress.complete;
+                assert!(kept.0.lock().completed >= complete);
+            }
+        }
+        query.wait().expect("nothing fails");
+        let mut published: Published = vec![BTreeMap::new(); expected.len()];
+        note_published(&mut published, &case);
+        let stored = kept.0.lock();
+        assert!(stored.written.last().is_some_and(|last| last.is_last && last.number == stored.completed));
+        for (expected, found) in expected.iter().zip(published) {
+            let mut found: Vec<String> = found.into_values().flatten().collect();
+            found.sort();
+            assert_eq!(expected.len(), found.len(), "{execution:?}");
+            assert!(*expected == found, "{execution:?}: other records are published");
+        }
+    }
+}
+
+/// A store that panics.
+struct Broken;
+
+impl CheckpointStore for Broken {
+    fn write(&mut self, _checkpoint: &Checkpoint) -> Result<(), Fault> {
+        panic!("{INJECTED} a store panics")
+    }
+
+    fn complete(&mut self, _number: u64) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// A store that panics fails the query, and nothing waits for it.
+#[test]
+fn a_store_that_panics_fails_the_query() {
+    quiet_injected_panics();
+    let mut case = Readings::draw(20, &mut entropy_for(9, "broken"));
+    let engine = Engine::builder().workers(2).build().expect("settings are in range");
+    let graph = case.graph("query", Layout::default()).with_checkpoints(Checkpoints::new(Box::new(Broken)));
+    let outcome = engine.submit(graph).expect("the budget is ample").wait();
+    assert!(matches!(outcome, Err(QueryError::CheckpointFailed { .. })), "{outcome:?}");
 }
 
 /// A query whose operators are shared epoch by epoch is refused, and so is a checkpoint that does not fit.

@@ -93,7 +93,7 @@ impl JobState {
             }
             let passed_over = restored.iter().flat_map(|restored| &restored.passed_over);
             passed_over.for_each(|damaged| {
-                told.note(&format!("{}: a checkpoint is passed over: {damaged}", job.name))
+                told.note(&format!("{}: a checkpoint is passed over: {damaged}", job.name));
             });
             match restored.as_ref().map(|restored| (restored.checkpoint.number, restored.checkpoint.is_last))
             {

@@ -4,6 +4,7 @@
 //! the test steps it. The query counts as running until its last checkpoint is complete, because the keeper counts as one of
 //! its tasks.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use thalweg_model::{Checkpoint, CheckpointStore, Clock, ProcessingTime, Publishe
 use super::{CheckpointProgress, Coordinator, Look, PLAN};
 use crate::driver::Driver;
 use crate::error::QueryError;
+use crate::executor::discard;
 use crate::query::TaskOfQuery;
 
 /// Takes the checkpoints of all queries of an engine.
@@ -133,6 +135,17 @@ impl Work {
 }
 
 impl Kept {
+    /// Takes the steps that are due. If the store or a sink panics, the query fails, and no other query is affected.
+    fn step_guarded(&mut self, driver: &dyn Driver, has_acted: &mut bool) -> Next {
+        let stepped = catch_unwind(AssertUnwindSafe(|| self.step(driver, has_acted)));
+        stepped.unwrap_or_else(|payload| {
+            discard(payload);
+            let reason = "the store of checkpoints or a sink panicked; the panic was reported".to_owned();
+            driver.fail_query(&self.query, QueryError::CheckpointFailed { reason });
+            Next::Over
+        })
+    }
+
     /// Takes the steps that are due in the checkpoints of the query.
     fn step(&mut self, driver: &dyn Driver, has_acted: &mut bool) -> Next {
         loop {
@@ -236,7 +249,7 @@ impl Keeper {
         }
         let (mut due, mut has_acted) = (ProcessingTime::NEVER, false);
         let Keeper { driver, kept, .. } = self;
-        kept.retain_mut(|kept| match kept.step(&**driver, &mut has_acted) {
+        kept.retain_mut(|kept| match kept.step_guarded(&**driver, &mut has_acted) {
             Next::At(at) => {
                 due = due.min(at);
                 true
