@@ -17,6 +17,7 @@ mod bad;
 mod error;
 mod file;
 mod lines;
+mod pieces;
 mod row;
 mod row_writer;
 pub mod sink;

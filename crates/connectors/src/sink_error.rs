@@ -20,6 +20,13 @@ pub enum SinkError {
         /// Name of the stream that its reader has closed.
         target: String,
     },
+    /// `OUTPUT_LOST`: output that a checkpoint describes is missing, or not as it was described.
+    Lost {
+        /// Path of the file, or name of the output.
+        target: String,
+        /// The difference between the output and its description.
+        reason: String,
+    },
     /// `SINK_FULL`: the sink got more records than the maximum that it may keep.
     Full {
         /// The maximum number of records, which the sink has reached.
@@ -39,6 +46,12 @@ impl std::fmt::Display for SinkError {
             SinkError::Closed { target } => {
                 write!(f, "{target} was closed by its reader; keep it open until the query has ended")
             }
+            SinkError::Lost { target, reason } => {
+                write!(
+                    f,
+                    "{target}: a checkpoint describes this output, and {reason}; put it back, or start without the checkpoint"
+                )
+            }
             SinkError::Full { max_records } => {
                 write!(
                     f,
@@ -53,7 +66,7 @@ impl std::error::Error for SinkError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             SinkError::Failed { source, .. } => Some(source),
-            SinkError::Closed { .. } | SinkError::Full { .. } => None,
+            SinkError::Closed { .. } | SinkError::Lost { .. } | SinkError::Full { .. } => None,
         }
     }
 }
@@ -63,6 +76,7 @@ impl Coded for SinkError {
         match self {
             SinkError::Failed { .. } => "SINK_FAILED",
             SinkError::Closed { .. } => "SINK_CLOSED",
+            SinkError::Lost { .. } => "OUTPUT_LOST",
             SinkError::Full { .. } => "SINK_FULL",
         }
     }

@@ -3,14 +3,18 @@
 //! Guarantee: exact, on one file system. Rows gather in `<path>.inprogress`. [`Sink::finish`] writes the rest, syncs
 //! the file to the disk and renames it, replacing any file of that name. So a file at `path` holds all rows of one
 //! finished query. A sink that is dropped earlier removes the unfinished file.
+//!
+//! With checkpoints the same holds for a query that is killed and goes on: its rows gather in pieces, one for each checkpoint,
+//! and the last checkpoint puts them together (`csv/pieces.rs`).
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use thalweg_model::disk::Disk;
-use thalweg_model::{Fault, Record, Sink};
+use thalweg_model::{Fault, Publisher, Record, Sink, StateError, StateReader, StateWriter};
 
+use super::pieces::Pieces;
 use super::row_writer::RowWriter;
 use crate::in_progress::InProgressFile;
 use crate::sink_error::SinkError;
@@ -37,8 +41,11 @@ pub const SINK_BUFFER_BYTES: usize = 64 << 10;
 /// # Ok::<(), thalweg_connectors::SinkError>(())
 /// ```
 pub struct CsvSink<T, F> {
-    /// The unfinished output file; `None` once it has its final name.
+    /// The unfinished output file; `None` once it has its final name, and with checkpoints.
     file: Option<InProgressFile>,
+    /// The pieces of the output file; `None` without checkpoints.
+    pieces: Option<Pieces>,
+    disk: Arc<dyn Disk>,
     path: PathBuf,
     rows: RowWriter,
     row: F,
@@ -52,13 +59,21 @@ impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send> CsvSink<T, F> {
     /// [`SinkError::Failed`] if the file cannot be created.
     pub fn create(disk: Arc<dyn Disk>, path: impl Into<PathBuf>, row: F) -> Result<Self, SinkError> {
         let path = path.into();
-        let file = InProgressFile::create(disk, &path).map_err(|source| failed(&path, source))?;
-        Ok(CsvSink { file: Some(file), path, rows: RowWriter::new(), row, takes: std::marker::PhantomData })
+        let file =
+            InProgressFile::create(Arc::clone(&disk), &path).map_err(|source| failed(&path, source))?;
+        let (rows, takes) = (RowWriter::new(), std::marker::PhantomData);
+        Ok(CsvSink { file: Some(file), pieces: None, disk, path, rows, row, takes })
     }
 
     fn write_out(&mut self) -> Result<(), SinkError> {
-        let file = self.file.as_mut().expect("a sink takes nothing after its end");
-        file.write_all(self.rows.as_bytes()).map_err(|source| failed(&self.path, source))?;
+        let written = match &mut self.pieces {
+            Some(pieces) => pieces.write(self.rows.as_bytes()),
+            None => {
+                let file = self.file.as_mut().expect("a sink takes nothing after its end");
+                file.write_all(self.rows.as_bytes())
+            }
+        };
+        written.map_err(|source| failed(&self.path, source))?;
         self.rows.clear();
         Ok(())
     }
@@ -80,12 +95,36 @@ impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send> Sink<T> for CsvSink<T, F> {
         Ok(file.publish().map_err(|source| failed(&self.path, source))?)
     }
 
+    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+        // The unfinished file is removed: pieces take its place.
+        self.file = None;
+        let pieces = Pieces::new(Arc::clone(&self.disk), &self.path);
+        let publisher = pieces.publisher();
+        self.pieces = Some(pieces);
+        Some(Box::new(publisher))
+    }
+
+    fn prepare(&mut self, _checkpoint: u64, is_last: bool) -> Result<Vec<u8>, Fault> {
+        self.write_out()?;
+        let Some(pieces) = &mut self.pieces else { return Ok(Vec::new()) };
+        pieces.close().map_err(|source| failed(&self.path, source))?;
+        if is_last { Ok(pieces.describe()?) } else { Ok(Vec::new()) }
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.pieces.as_ref().map_or(Ok(()), |pieces| pieces.save(state))
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.pieces.as_mut().map_or(Ok(()), |pieces| pieces.load(state))
+    }
+
     fn held_bytes(&self) -> usize {
-        self.rows.held_bytes()
+        self.rows.held_bytes() + self.pieces.as_ref().map_or(0, Pieces::held_bytes)
     }
 }
 
-fn failed(path: &std::path::Path, source: io::Error) -> SinkError {
+pub(super) fn failed(path: &std::path::Path, source: io::Error) -> SinkError {
     SinkError::Failed { target: path.display().to_string(), source }
 }
 

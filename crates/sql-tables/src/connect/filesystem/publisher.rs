@@ -23,7 +23,7 @@ use thalweg_model::{Fault, Publisher};
 use super::leftovers::{self, OfTable};
 use super::part::publish_empty;
 use super::replaced::{self, Old};
-use super::staged::{OutputError, Owner, Prepared, StagedFile, Way};
+use super::staged::{Owner, Prepared, StagedFile, Way, lost, undescribed};
 use crate::connect::files::{Files, Standing};
 use crate::connect::notes::Notes;
 use crate::connect::standard::failed;
@@ -85,14 +85,14 @@ impl FilePublisher {
             if let Some(bytes) = self.length(at)? {
                 return match bytes == file.bytes {
                     true => Ok(found),
-                    false => Err(OutputError::lost(
-                        &path,
-                        format!("{} has {bytes} bytes and not {}", at.display(), file.bytes),
-                    )),
+                    false => {
+                        let reason = format!("{} has {bytes} bytes and not {}", at.display(), file.bytes);
+                        Err(lost(&path, reason).into())
+                    }
                 };
             }
         }
-        Err(OutputError::lost(&path, format!("neither it nor {} is there", hidden.display())))
+        Err(lost(&path, format!("neither it nor {} is there", hidden.display())).into())
     }
 
     /// Returns the length of the regular file at a path; `None` if there is none.
@@ -177,16 +177,16 @@ impl FilePublisher {
                 Some(bytes) => {
                     let reason =
                         format!("its piece {} has {bytes} bytes, not {}", path.display(), piece.bytes);
-                    return Err(OutputError::lost(&self.root, reason));
+                    return Err(lost(&self.root, reason).into());
                 }
                 None => first_missing = first_missing.or(Some(path)),
             }
         }
         if let Some(missing) = first_missing {
-            let bytes: u64 = pieces.iter().map(|piece| piece.bytes).sum();
+            let bytes = pieces.iter().fold(0, |sum: u64, piece| sum.saturating_add(piece.bytes));
             if self.length(&self.root)? != Some(bytes) {
                 let reason = format!("its piece {} is missing", missing.display());
-                return Err(OutputError::lost(&self.root, reason));
+                return Err(lost(&self.root, reason).into());
             }
             sync_names(self.files.as_ref(), &self.root)?;
         } else {
@@ -211,8 +211,8 @@ impl Publisher for FilePublisher {
         if prepared.is_empty() {
             return Ok(());
         }
-        let Prepared { way, files, success } = Prepared::decode(prepared)
-            .map_err(|source| OutputError::Undescribed { root: self.root.clone(), source })?;
+        let prepared = Prepared::decode(prepared);
+        let Prepared { way, files, success } = prepared.map_err(|error| undescribed(&self.root, &error))?;
         match way {
             Way::Rename => self.rename(&files)?,
             Way::Replace => {

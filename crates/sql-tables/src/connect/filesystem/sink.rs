@@ -61,7 +61,7 @@ use thalweg_sql_formats::{FormatError, RowKind};
 use super::leftovers::{self, OfTable};
 use super::part::{Part, SealedPart, Writing, hidden, publish_empty};
 use super::publisher::{FilePublisher, Restored, base, sync_names};
-use super::staged::{self, OutputError, Owner, Prepared, StagedFile, Way};
+use super::staged::{self, Owner, Prepared, StagedFile, Way};
 use super::{FileFormat, FileSystem, Rolling, partition, replaced};
 use crate::connect::files::{FileKey, Files, Purpose, Standing, refusal_to_replace};
 use crate::connect::java::{JavaText, Use};
@@ -709,7 +709,7 @@ impl RowSink for FileSink {
             return Ok(Vec::new());
         }
         let prepared = Prepared { way, files, success }.encode();
-        Ok(prepared.map_err(|source| OutputError::Undescribed { root: self.root.clone(), source })?)
+        Ok(prepared.map_err(|error| staged::undescribed(&self.root, &error))?)
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

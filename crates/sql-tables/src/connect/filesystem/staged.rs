@@ -11,10 +11,10 @@
 //!
 //! A description has paths below the directory of the table, and no absolute ones, so that the directory can be moved.
 
-use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use thalweg_model::{Coded, Fault, StateError, StateReader, StateWriter};
+use thalweg_connectors::SinkError;
+use thalweg_model::{StateError, StateReader, StateWriter};
 
 /// Version of the descriptions and of the saved state of a sink of files.
 pub(super) const VERSION: u8 = 1;
@@ -178,59 +178,14 @@ pub(super) fn take_directories(state: &mut StateReader<'_>) -> Result<Vec<String
     Ok(directories)
 }
 
-/// The reason why output that a checkpoint describes cannot be published.
-#[derive(Debug)]
-pub(super) enum OutputError {
-    /// `OUTPUT_LOST`: a file that the checkpoint describes is missing or has another length.
-    Lost {
-        /// The final name of the file.
-        path: PathBuf,
-        /// The difference between the file and its description.
-        reason: String,
-    },
-    /// `OUTPUT_LOST`: the description is not one of this program.
-    Undescribed {
-        /// The directory or file of the table.
-        root: PathBuf,
-        /// The reason why the description cannot be read.
-        source: StateError,
-    },
+/// Returns the error for a file that is not as a checkpoint describes it.
+pub(super) fn lost(path: &Path, reason: impl Into<String>) -> SinkError {
+    SinkError::Lost { target: path.display().to_string(), reason: reason.into() }
 }
 
-impl OutputError {
-    pub(super) fn lost(path: &Path, reason: impl Into<String>) -> Fault {
-        OutputError::Lost { path: path.to_owned(), reason: reason.into() }.into()
-    }
-}
-
-impl fmt::Display for OutputError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OutputError::Lost { path, reason } => write!(
-                f,
-                "{}: the checkpoint describes this file, and {reason}; put the file back, or start without the checkpoint",
-                path.display()
-            ),
-            OutputError::Undescribed { root, source } => {
-                write!(f, "{}: the files of the checkpoint are not known: {source}", root.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for OutputError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            OutputError::Lost { .. } => None,
-            OutputError::Undescribed { source, .. } => Some(source),
-        }
-    }
-}
-
-impl Coded for OutputError {
-    fn code(&self) -> &'static str {
-        "OUTPUT_LOST"
-    }
+/// Returns the error for files of a table whose description cannot be written or read.
+pub(super) fn undescribed(root: &Path, error: &StateError) -> SinkError {
+    lost(root, format!("its description is of no use: {error}"))
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! begins with the number of batches that were published before, so publishing it again replaces its own batches. The
 //! collected rows must outlive the process that a test plays, and only one sink of a job writes to them.
 
-use std::fmt;
 use std::io::Cursor;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +12,8 @@ use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use thalweg_model::{Coded, Fault, Publisher, StateError, StateReader, StateWriter};
+use thalweg_connectors::SinkError;
+use thalweg_model::{Fault, Publisher, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 
 use crate::connect::RowSink;
@@ -59,7 +59,7 @@ impl RowSink for Collect {
         if staged.is_empty() {
             return Ok(Vec::new());
         }
-        let bytes = encode(self.described, &staged).map_err(CollectError)?;
+        let bytes = encode(self.described, &staged).map_err(lost)?;
         self.described += staged.len() as u64;
         Ok(bytes)
     }
@@ -84,12 +84,12 @@ impl Publisher for Show {
         if prepared.is_empty() {
             return Ok(());
         }
-        let (first, batches) = decode(prepared).map_err(CollectError)?;
+        let (first, batches) = decode(prepared).map_err(lost)?;
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let first = usize::try_from(first).unwrap_or(usize::MAX);
         if rows.len() < first {
-            let error = format!("{} batches are collected, and {first} were published", rows.len());
-            return Err(CollectError(error).into());
+            let error = format!("{} batches are there, and {first} were published", rows.len());
+            return Err(lost(error).into());
         }
         rows.truncate(first);
         rows.extend(batches);
@@ -147,22 +147,8 @@ fn decode_rows(bytes: &[u8]) -> Result<RecordBatch, ArrowError> {
     reader.next().unwrap_or_else(|| Err(ArrowError::IpcError("there is no batch".to_owned())))
 }
 
-/// `OUTPUT_LOST`: collected rows cannot be published.
-#[derive(Debug)]
-struct CollectError(String);
-
-impl fmt::Display for CollectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the collected rows are not those of the checkpoint: {}", self.0)
-    }
-}
-
-impl std::error::Error for CollectError {}
-
-impl Coded for CollectError {
-    fn code(&self) -> &'static str {
-        "OUTPUT_LOST"
-    }
+fn lost(reason: String) -> SinkError {
+    SinkError::Lost { target: "collected rows".to_owned(), reason }
 }
 
 #[cfg(test)]

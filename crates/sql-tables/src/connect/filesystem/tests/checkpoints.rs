@@ -347,7 +347,12 @@ fn a_missing_file_is_an_error() {
         );
     }
     let error = publish(&job, &prepared[..prepared.len() - 1]).unwrap_err();
-    assert!(error.starts_with("OUTPUT_LOST /sim/out: the files of the checkpoint are not known"), "{error}");
+    assert!(
+        error.starts_with(
+            "OUTPUT_LOST /sim/out: a checkpoint describes this output, and its description is of no use"
+        ),
+        "{error}"
+    );
 }
 
 /// Another run that writes to the table, with checkpoints of its own or without, leaves prepared files alone.
