@@ -6,6 +6,7 @@
 //! +-- query-NAME                    one for each query; other characters than A-Z a-z 0-9 - _ . are written as %XX
 //!     +-- checkpoint-7.data         bytes of the sections of checkpoint 7 that were new then
 //!     +-- checkpoint-7.manifest     the description of checkpoint 7
+//!     +-- checkpoint-7.published    empty: the output of checkpoint 7 is published
 //!     +-- .checkpoint-8.*.inprogress    a file that is being written
 //! ```
 //!
@@ -30,6 +31,8 @@ pub enum Kind {
     Data,
     /// The description of a checkpoint.
     Manifest,
+    /// The mark of a checkpoint whose output is published.
+    Published,
 }
 
 impl Kind {
@@ -37,6 +40,7 @@ impl Kind {
         match self {
             Kind::Data => ".data",
             Kind::Manifest => ".manifest",
+            Kind::Published => ".published",
         }
     }
 }
@@ -101,7 +105,7 @@ pub enum Named {
 /// Returns the file of a checkpoint that a path names.
 pub fn named(path: &Path) -> Named {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Named::Other };
-    for kind in [Kind::Data, Kind::Manifest] {
+    for kind in [Kind::Data, Kind::Manifest, Kind::Published] {
         if let Some(number) = number_in(name, kind) {
             return Named::Whole(kind, number);
         }
@@ -167,6 +171,7 @@ mod tests {
         let check = |name: &str, expected: Named| assert_eq!(named(Path::new(name)), expected, "{name}");
         check("q/checkpoint-7.data", Named::Whole(Kind::Data, 7));
         check("q/checkpoint-18446744073709551615.manifest", Named::Whole(Kind::Manifest, u64::MAX));
+        check("q/checkpoint-7.published", Named::Whole(Kind::Published, 7));
         check("q/.checkpoint-7.manifest.inprogress", Named::InProgress);
         for name in [
             "checkpoint-07.data",

@@ -62,6 +62,8 @@ pub struct Restored {
     pub checkpoint: Checkpoint,
     /// Newer checkpoints that were passed over, each with its file and what is wrong with it; the newest first.
     pub passed_over: Vec<String>,
+    /// True if the output of the checkpoint was published, so that it need not be published again.
+    pub is_published: bool,
 }
 
 impl QueryDirectory {
@@ -197,12 +199,22 @@ impl QueryDirectory {
         }
     }
 
+    /// Writes the mark of a checkpoint whose output is published.
+    fn mark_published(&self, number: u64) -> Outcome<()> {
+        let path = names::path(&self.directory, Kind::Published, number);
+        let failed = |source| CheckpointError::Failed { access: "be written", path: path.clone(), source };
+        data::create(&self.files, &self.directory, Kind::Published, number)
+            .and_then(|file| file.publish())
+            .map_err(failed)
+    }
+
     /// Removes all but the newest checkpoints up to a number.
     fn remove_old(&mut self, number: u64) -> Outcome<()> {
         let whole = self.manifests.range(..=number).rev().filter(|(_, manifest)| manifest.is_some());
         let Some(oldest) = whole.map(|(number, _)| *number).nth(KEPT - 1) else { return self.remove_data() };
         let old: Vec<u64> = self.manifests.range(..oldest).map(|(number, _)| *number).collect();
         for number in old {
+            self.remove(&names::path(&self.directory, Kind::Published, number))?;
             self.remove(&names::path(&self.directory, Kind::Manifest, number))?;
             self.manifests.remove(&number);
         }
@@ -240,6 +252,7 @@ impl CheckpointStore for QueryDirectory {
     }
 
     fn complete(&mut self, number: u64) -> Result<(), Fault> {
+        self.mark_published(number)?;
         Ok(self.remove_old(number)?)
     }
 }
@@ -311,6 +324,8 @@ fn entry(section: &Section, shared: &Shared<'_>, data: &mut DataWriter) -> Outco
 pub(crate) struct Listing {
     /// Numbers of the manifests.
     pub(crate) manifests: BTreeSet<u64>,
+    /// Numbers of the marks of checkpoints whose output is published.
+    published: BTreeSet<u64>,
     data: BTreeSet<u64>,
     in_progress: Vec<PathBuf>,
 }
@@ -321,18 +336,19 @@ impl Listing {
             let path = directory.to_owned();
             CheckpointError::Failed { access: "be listed", path, source }
         })?;
-        let (mut manifests, mut data) = (BTreeSet::new(), BTreeSet::new());
+        let (mut manifests, mut published, mut data) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let mut in_progress = Vec::new();
         for entry in entries {
             match names::named(&entry.path) {
                 Named::Whole(Kind::Manifest, number) => drop(manifests.insert(number)),
+                Named::Whole(Kind::Published, number) => drop(published.insert(number)),
                 Named::Whole(Kind::Data, number) => drop(data.insert(number)),
                 Named::InProgress => in_progress.push(entry.path),
                 Named::Other => {}
             }
         }
         within("checkpoints beside it", manifests.len() as u64, MANIFESTS_MAX)?;
-        Ok(Listing { manifests, data, in_progress })
+        Ok(Listing { manifests, published, data, in_progress })
     }
 }
 
@@ -342,17 +358,23 @@ const MANIFESTS_MAX: u64 = 1_000;
 /// Reads the newest whole checkpoint in a directory.
 pub(crate) fn newest(files: &dyn Files, directory: &Path, query: &str) -> Outcome<Option<Restored>> {
     let mut passed_over = Vec::new();
-    for number in Listing::read(files, directory)?.manifests.into_iter().rev() {
+    let Listing { manifests, published, .. } = Listing::read(files, directory)?;
+    for number in manifests.into_iter().rev() {
+        let is_published = published.contains(&number);
         let fault = match read_manifest(files, directory, number, query)? {
             // Another process has removed it meanwhile.
             None => continue,
             Some(Err(fault)) => fault,
             Some(Ok(manifest)) => match load(files, directory, manifest)? {
-                Ok(checkpoint) => return Ok(Some(Restored { checkpoint, passed_over })),
+                Ok(checkpoint) => return Ok(Some(Restored { checkpoint, passed_over, is_published })),
                 Err(fault) => fault,
             },
         };
         passed_over.push(fault);
+        if is_published {
+            // An older checkpoint would give again what this one has published.
+            break;
+        }
     }
     match passed_over.is_empty() {
         true => Ok(None),

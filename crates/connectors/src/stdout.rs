@@ -87,6 +87,12 @@ impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> Sink<T> for L
         }
     }
 
+    /// Writes out the rows before a barrier, because they do not come again after a restart from its checkpoint.
+    fn prepare(&mut self, _checkpoint: u64, _is_last: bool) -> Result<Vec<u8>, Fault> {
+        self.flush()?;
+        Ok(Vec::new())
+    }
+
     fn finish(&mut self) -> Result<(), Fault> {
         self.flush()
     }

@@ -58,7 +58,8 @@ pub trait Sink<T>: Send {
     /// Makes everything that was written since the last call durable, and returns a description of it, from which the
     /// [`Publisher`] publishes it, in this process or in a later one. Empty if there is nothing to publish. Called at a
     /// barrier, with the number of the checkpoint, and at the end of the stream, where `is_last` is true; after that nothing
-    /// is written any more. Called only if [`stages`](Sink::stages) has returned a publisher.
+    /// is written any more. A sink whose [`stages`](Sink::stages) returned no publisher is called at barriers, too: it writes
+    /// out what it has gathered, and its description is not used.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.

@@ -18,7 +18,7 @@
 //!   ended, a last checkpoint is written, and only then the query has finished.
 //! * A query that fails or is cancelled keeps its last complete checkpoint.
 //! * The bytes of sections are paid from the memory budget until they are written. If there is no room, the checkpoint is
-//!   given up, which is counted, and the query goes on.
+//!   given up, which [`CheckpointProgress::failed`] counts, and the query goes on.
 //!
 //! Tasks that share an operator epoch by epoch do not take checkpoints yet: such a plan is refused.
 //!
@@ -54,12 +54,21 @@ pub struct Checkpoints {
     last_number: u64,
     plan: String,
     id: Option<String>,
+    is_published: bool,
 }
 
 impl Checkpoints {
     /// Creates settings for checkpoints that are kept in `store` and are taken only on demand.
     pub fn new(store: Box<dyn CheckpointStore>) -> Self {
-        Checkpoints { store, every: None, from: None, last_number: 0, plan: String::new(), id: None }
+        Checkpoints {
+            store,
+            every: None,
+            from: None,
+            last_number: 0,
+            plan: String::new(),
+            id: None,
+            is_published: false,
+        }
     }
 
     /// Sets the time from the start of one checkpoint to the start of the next. If a checkpoint takes longer, the next one
@@ -73,6 +82,13 @@ impl Checkpoints {
     #[must_use]
     pub fn from(self, from: Checkpoint) -> Self {
         Checkpoints { from: Some(from), ..self }
+    }
+
+    /// Sets whether the output of the checkpoint from which the query goes on is known to be published. If not, it is published
+    /// again, which has no effect on output that is there.
+    #[must_use]
+    pub fn published(self, is_published: bool) -> Self {
+        Checkpoints { is_published, ..self }
     }
 
     /// Sets the name by which the query is known in its checkpoints, if that is not the name of the query.
@@ -191,7 +207,7 @@ impl Coordinator {
         tasks: &mut [BuiltTask],
         pool: &Arc<Pool>,
     ) -> Result<(Arc<Coordinator>, keeper::Work), PlanError> {
-        let Checkpoints { store, every, from, last_number, plan, id } = settings;
+        let Checkpoints { store, every, from, last_number, plan, id, is_published } = settings;
         if let Some(task) = tasks.iter().find(|task| !task.task.takes_checkpoints()) {
             let reason = "workers share it epoch by epoch, or its results arrive asynchronously".to_owned();
             return Err(PlanError::NotCheckpointed { operator: task.name.clone(), reason });
@@ -201,7 +217,12 @@ impl Coordinator {
         let restored = from.as_ref().map_or(0, |from| from.number);
         let number = restored.max(last_number);
         match &from {
-            Some(from) => restore(from, &plan, &names, tasks, &mut publishers)?,
+            Some(from) => {
+                restore(from, &plan, &names, tasks)?;
+                if !is_published {
+                    publish(from, &mut publishers)?;
+                }
+            }
             None => try_to_save(tasks)?,
         }
         for (publisher, TaskName { name, .. }) in publishers.iter_mut().zip(&names) {
@@ -311,7 +332,17 @@ impl Coordinator {
         self.changed.notify_all();
     }
 
+    /// Records that no further checkpoint comes, and gives back the memory of sections that are left.
     fn end(&self) {
+        let left = {
+            let mut gathered = self.gathered.lock();
+            gathered.is_lost = true;
+            (
+                std::mem::take(&mut gathered.paid),
+                gathered.sections.iter_mut().map(Option::take).collect::<Vec<_>>(),
+            )
+        };
+        drop(left);
         self.outcome.lock().is_over = true;
         self.changed.notify_all();
     }
@@ -384,13 +415,12 @@ pub fn check_plan(from: &Checkpoint, plan: &str) -> Result<(), PlanError> {
     Err(PlanError::Changed { difference })
 }
 
-/// Loads the state of all tasks from a checkpoint, and publishes the output that was prepared for it.
+/// Loads the state of all tasks from a checkpoint.
 fn restore(
     from: &Checkpoint,
     plan: &str,
     names: &[TaskName],
     tasks: &mut [BuiltTask],
-    publishers: &mut [Option<Box<dyn Publisher>>],
 ) -> Result<(), PlanError> {
     check_plan(from, plan)?;
     let sections: Vec<&Section> = from.sections.iter().filter(|section| section.task != PLAN).collect();
@@ -417,8 +447,16 @@ fn restore(
             (None, None) => {}
         }
     }
-    for ((task, section), publisher) in tasks.iter_mut().zip(&sections).zip(publishers) {
+    for (task, section) in tasks.iter_mut().zip(&sections) {
         task.task.restore(section).map_err(|error| not_restored(&section.task, error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Lets the sinks publish the output that was prepared for a checkpoint. Its sections are those of the tasks.
+fn publish(from: &Checkpoint, publishers: &mut [Option<Box<dyn Publisher>>]) -> Result<(), PlanError> {
+    let sections = from.sections.iter().filter(|section| section.task != PLAN);
+    for (section, publisher) in sections.zip(publishers) {
         let prepared =
             prepared_of(section).map_err(|error| not_restored(&section.task, error.to_string()))?;
         for prepared in prepared {

@@ -269,9 +269,10 @@ pub enum QueryError {
         /// wait in a cycle, the last name occurs twice.
         waits_for: String,
     },
-    /// The last checkpoint of the query, with which its last output is published, could not be written.
+    /// The last checkpoint of the query, with which its last output is published, could not be written, or the store of its
+    /// checkpoints panicked.
     CheckpointFailed {
-        /// Reason why the checkpoint could not be written.
+        /// Reason why the checkpoint failed.
         reason: String,
     },
     /// A caller cancelled the query.
@@ -315,7 +316,7 @@ impl fmt::Display for QueryError {
             QueryError::CheckpointFailed { reason } => {
                 write!(
                     f,
-                    "the last checkpoint cannot be written, so the last output is not published: {reason}; start it again to go on from the checkpoint before"
+                    "a checkpoint has failed without which the query cannot go on: {reason}; start it again to go on from its newest checkpoint"
                 )
             }
             QueryError::Cancelled => write!(f, "the query was cancelled"),

@@ -536,7 +536,13 @@ impl<T, S: Sink<T>> TaskOutput<T> for ToSink<S> {
     }
 
     fn prepare(&mut self, checkpoint: u64, is_last: bool) -> Result<Vec<u8>, Fault> {
-        if self.is_staged { self.sink.prepare(checkpoint, is_last) } else { Ok(Vec::new()) }
+        match (self.is_staged, is_last) {
+            (true, _) => self.sink.prepare(checkpoint, is_last),
+            // A sink that does not publish with checkpoints writes out what it has gathered, because that does not come again.
+            // At the end of its stream it finishes.
+            (false, false) => self.sink.prepare(checkpoint, false).map(|_| Vec::new()),
+            (false, true) => Ok(Vec::new()),
+        }
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

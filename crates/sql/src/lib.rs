@@ -38,4 +38,4 @@ pub mod text;
 
 pub use thalweg_sql_exec::plan;
 pub use thalweg_sql_functions::types;
-pub use thalweg_sql_tables::{connect, deliver, error, panics, spill, table};
+pub use thalweg_sql_tables::{connect, deliver, error, panics, secrets, spill, table};

@@ -132,6 +132,8 @@ struct Running<'a> {
     is_asked: bool,
     /// Number of checkpoints of the job that have failed, as far as they were told.
     failures_told: u64,
+    /// False if the job was asked to end and its last checkpoint has failed.
+    has_kept_state: bool,
 }
 
 impl Running<'_> {
@@ -148,7 +150,9 @@ impl Running<'_> {
         self.is_asked = true;
         if self.takes_checkpoints() && !emits_partial {
             // The next run goes on from the last checkpoint, so nothing is published that this run has not finished.
-            let _ = self.handle.checkpoint();
+            let before = self.handle.checkpoints().map_or(0, |progress| progress.complete);
+            let after = self.handle.checkpoint();
+            self.has_kept_state = after.is_none_or(|progress| progress.complete > before);
             return self.handle.cancel();
         }
         match (emits_partial, self.end.is_bounded()) {
@@ -293,7 +297,16 @@ fn start<'a>(
     let mut running = Vec::new();
     for (job, Planned { graph, tally, end, spill }) in jobs.iter().zip(planned) {
         let handle = engine.submit(graph).map_err(|error| too_large(script, job, &error))?;
-        running.push(Running { handle, job, tally, end, spill, is_asked: false, failures_told: 0 });
+        running.push(Running {
+            handle,
+            job,
+            tally,
+            end,
+            spill,
+            is_asked: false,
+            failures_told: 0,
+            has_kept_state: true,
+        });
     }
     Ok(running)
 }
@@ -594,7 +607,15 @@ impl Watch<'_> {
         }
         let goes_on = |job: &Running<'_>| !emits_partial && job.takes_checkpoints();
         if running.iter().any(goes_on) {
-            self.told.note("asked to end: a last checkpoint was taken, from which the next run goes on");
+            running.iter_mut().for_each(|job| self.tell_failures(job));
+            let (kept, lost): (Vec<_>, Vec<_>) =
+                running.iter().filter(|job| goes_on(job)).partition(|job| job.has_kept_state);
+            if !kept.is_empty() {
+                self.told.note("asked to end: a last checkpoint was taken, from which the next run goes on");
+            }
+            for job in lost {
+                self.told.note(&format!("{}: the next run goes on from the checkpoint before", job.job.name));
+            }
             if running.iter().all(goes_on) {
                 return;
             }
@@ -633,12 +654,14 @@ impl Watch<'_> {
     /// Reports how a job has ended, and returns what this means for the exit code.
     fn tell(&self, running: Running<'_>) -> End {
         let takes_checkpoints = running.takes_checkpoints();
-        let Running { handle, job, tally, end, spill, is_asked, .. } = running;
+        let Running { handle, job, tally, end, spill, is_asked, has_kept_state, .. } = running;
         let (metrics, bad) = (handle.metrics(), handle.progress().bad);
         let (is_stopped_early, is_published) = match handle.wait() {
             Ok(_) => (!end.is_complete(), true),
             // An unbounded job with checkpoints is complete up to its last one.
-            Err(QueryError::Cancelled) if is_asked && takes_checkpoints => (end.is_bounded(), true),
+            Err(QueryError::Cancelled) if is_asked && takes_checkpoints && has_kept_state => {
+                (end.is_bounded(), true)
+            }
             Err(QueryError::Cancelled) if is_asked => (true, false),
             Err(error) if self.gone.is_all(job, error.code()) => return End::ReaderGone,
             Err(error) => {

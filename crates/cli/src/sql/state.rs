@@ -17,7 +17,9 @@ use thalweg_connectors::RealFiles;
 use thalweg_model::Coded;
 use thalweg_runtime::checkpoints::check_plan;
 use thalweg_sql::connect::guarantee::{self, Guarantee};
+use thalweg_sql::plan::Node;
 use thalweg_sql::plan::explain::shown;
+use thalweg_sql::secrets::is_secret;
 use thalweg_sql::session::Job;
 use thalweg_sql::table::Table;
 
@@ -63,6 +65,12 @@ impl JobState {
             // Both are relative to the directory in which the command runs.
             let of_file = job.settings.checkpoint_dir.as_ref().map(|directory| base.join(directory));
             let Some(path) = state.map(Path::to_owned).or(of_file) else {
+                if job.settings.checkpoint_interval.is_some() || every.is_some() {
+                    told.note(&format!(
+                        "{}: no checkpoints are taken, because no directory is set: --state DIR",
+                        job.name
+                    ));
+                }
                 running.push(Kept { job, number, state: None });
                 continue;
             };
@@ -95,8 +103,11 @@ impl JobState {
             passed_over.for_each(|damaged| {
                 told.note(&format!("{}: a checkpoint is passed over: {damaged}", job.name));
             });
-            match restored.as_ref().map(|restored| (restored.checkpoint.number, restored.checkpoint.is_last))
-            {
+            // If the run died before it had published the last output, the job is started again for that.
+            let has_finished = |restored: &Restored| restored.checkpoint.is_last && restored.is_published;
+            let before =
+                restored.as_ref().map(|restored| (restored.checkpoint.number, has_finished(restored)));
+            match before {
                 Some((_, true)) => {
                     let directory = directory.path().display();
                     told.note(&format!(
@@ -137,7 +148,9 @@ impl JobState {
         let checkpoints =
             Checkpoints::new(Box::new(directory)).every(every).after(last_number).plan(plan).id(id);
         match restored {
-            Some(restored) => checkpoints.from(restored.checkpoint),
+            Some(Restored { checkpoint, is_published, .. }) => {
+                checkpoints.from(checkpoint).published(is_published)
+            }
             None => checkpoints,
         }
     }
@@ -153,13 +166,28 @@ fn written_again(job: &Job) -> Vec<String> {
     targets.filter(|table| !table.is_some_and(exact)).map(name).collect()
 }
 
-/// Returns everything about a job on which its state depends, as text: its plans, where their rows go, and its settings.
+/// Returns everything about a job on which its state depends, as text: its plans, its tables with their options but for secrets,
+/// and its settings.
 fn plan_of(job: &Job) -> String {
     let settings = &job.settings;
     let mut text = format!("time zone {}, state time to live {:?}\n", settings.zone, settings.state_ttl);
     for part in &job.parts {
         let into = part.into.as_ref().map_or("result", |table| table.name.as_str());
         text += &format!("-> {into}\n{}", shown(&part.plan).text());
+        let read = part.plan.walk().filter_map(|part| match &part.node {
+            Node::Scan { table, .. } => Some(&**table),
+            _ => None,
+        });
+        for table in read.chain(part.into.as_deref()) {
+            let options = table.options.iter();
+            let shown: Vec<String> = options
+                .map(|(key, option)| match is_secret(key) {
+                    true => format!("'{key}' = '***'"),
+                    false => format!("'{key}' = '{}'", option.value),
+                })
+                .collect();
+            text += &format!("table {} with {}\n", table.name, shown.join(", "));
+        }
     }
     text
 }

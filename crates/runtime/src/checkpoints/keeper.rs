@@ -15,7 +15,7 @@ use super::{CheckpointProgress, Coordinator, Look, PLAN};
 use crate::driver::Driver;
 use crate::error::QueryError;
 use crate::executor::discard;
-use crate::query::TaskOfQuery;
+use crate::query::{QueryShared, TaskOfQuery};
 
 /// Takes the checkpoints of all queries of an engine.
 pub struct Keeper {
@@ -50,9 +50,11 @@ impl Call {
 
 /// A query whose checkpoints are taken.
 struct Kept {
-    query: TaskOfQuery,
     coordinator: Arc<Coordinator>,
     work: Work,
+    /// Counts the keeper among the running tasks of the query, until the last checkpoint is complete. It is dropped last, so
+    /// that a caller who waited for the query may open the store anew.
+    query: Option<TaskOfQuery>,
 }
 
 /// Everything that only the keeper needs for the checkpoints of a query.
@@ -141,7 +143,9 @@ impl Kept {
         stepped.unwrap_or_else(|payload| {
             discard(payload);
             let reason = "the store of checkpoints or a sink panicked; the panic was reported".to_owned();
-            driver.fail_query(&self.query, QueryError::CheckpointFailed { reason });
+            if let Some(query) = &self.query {
+                driver.fail_query(query, QueryError::CheckpointFailed { reason });
+            }
             Next::Over
         })
     }
@@ -150,12 +154,17 @@ impl Kept {
     fn step(&mut self, driver: &dyn Driver, has_acted: &mut bool) -> Next {
         loop {
             let now = driver.clock().now();
+            let Some(query) =
+                self.query.as_ref().map(|query| Arc::clone(query)).filter(|query| query.is_running())
+            else {
+                return Next::Over;
+            };
             match self.coordinator.look() {
                 Look::Lost => return Next::Over,
                 Look::Waits => return Next::At(ProcessingTime::NEVER),
                 Look::Whole { number, sections, is_last, given_up } => {
                     *has_acted = true;
-                    let is_over = self.keep(number, sections, is_last, given_up, driver);
+                    let is_over = self.keep(number, sections, (is_last, given_up), &query, driver);
                     if is_over {
                         return Next::Over;
                     }
@@ -170,8 +179,8 @@ impl Kept {
                     (*due, *began) = (Some(every_ns.as_ref().map_or(ProcessingTime::NEVER, next)), now);
                     *has_acted = true;
                     let number = self.coordinator.begin();
-                    self.query.put_barrier(number);
-                    driver.notify(self.query.tasks());
+                    query.put_barrier(number);
+                    driver.notify(query.tasks());
                 }
             }
         }
@@ -182,8 +191,8 @@ impl Kept {
         &mut self,
         number: u64,
         sections: Vec<Section>,
-        is_last: bool,
-        given_up: Option<String>,
+        (is_last, given_up): (bool, Option<String>),
+        query: &Arc<QueryShared>,
         driver: &dyn Driver,
     ) -> bool {
         let _paid = self.coordinator.take_payment();
@@ -198,7 +207,7 @@ impl Kept {
         if let Err(why) = written {
             if is_last {
                 let why = QueryError::CheckpointFailed { reason: why.clone() };
-                driver.fail_query(&self.query, why);
+                driver.fail_query(query, why);
             }
             self.coordinator.settle(number, |progress| {
                 progress.failed += 1;
@@ -207,16 +216,19 @@ impl Kept {
             return is_last;
         }
         if let Err(error) = self.work.publish(&self.coordinator) {
-            driver.fail_query(&self.query, error);
+            driver.fail_query(query, error);
             return true;
         }
         let noted = self.work.store.complete(number);
+        if is_last {
+            // The query ends before anybody is told of its last checkpoint, so that it cannot be cancelled any more.
+            self.query = None;
+        }
         let (bytes, took_ns) = (checkpoint.bytes() as u64, driver.clock().now().nanos_since(self.work.began));
         self.coordinator.settle(number, |progress| {
-            let failures = (progress.failed, progress.last_failure.take());
             let (failed, last_failure) = match noted {
-                Ok(()) => failures,
-                Err(fault) => (failures.0, Some(format!("{}: {fault}", fault.code()))),
+                Ok(()) => (progress.failed, progress.last_failure.take()),
+                Err(fault) => (progress.failed + 1, Some(format!("{}: {fault}", fault.code()))),
             };
             *progress = CheckpointProgress { complete: number, failed, last_failure, bytes, took_ns };
         });
@@ -225,7 +237,12 @@ impl Kept {
 }
 
 impl Drop for Kept {
+    /// A query whose last checkpoint is not complete has not finished, so it fails: the engine is being closed, or the query
+    /// has failed before.
     fn drop(&mut self) {
+        if let Some(query) = &self.query {
+            query.fail(QueryError::Cancelled).into_iter().for_each(discard);
+        }
         self.coordinator.end();
     }
 }
@@ -285,7 +302,7 @@ impl Keeper {
 impl Shared {
     /// Adds a query whose tasks have been submitted.
     pub(crate) fn add(self: &Arc<Self>, query: TaskOfQuery, coordinator: &Arc<Coordinator>, work: Work) {
-        let kept = Kept { query, coordinator: Arc::clone(coordinator), work };
+        let kept = Kept { coordinator: Arc::clone(coordinator), work, query: Some(query) };
         coordinator.called_by(Call(Arc::clone(self)));
         let mut state = self.state.lock();
         if state.is_closed {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use thalweg_memory::Reservation;
 use thalweg_model::{Section, StateError};
 
 use super::Coordinator;
@@ -35,22 +36,36 @@ impl Part {
         self.coordinator.gathered.lock().number + 1
     }
 
-    /// Adds the section of this task to the checkpoint `number`, whose barrier has passed. If the state could not be saved or
-    /// does not fit into the memory budget, the checkpoint is given up; what was prepared is published with the next one.
-    pub(crate) fn add(&self, number: u64, state: Result<Vec<u8>, StateError>, prepared: Vec<u8>) {
-        let Coordinator { gathered, pool, .. } = &*self.coordinator;
-        let (state, mut given_up) = match state {
-            Ok(state) => (state, None),
-            Err(error) => (Vec::new(), Some(error.to_string())),
+    /// Reserves memory for the copy of the state of this task.
+    ///
+    /// # Errors
+    /// The reason why the checkpoint is given up, if the memory budget has no room for the copy.
+    pub(crate) fn pay(&self, bytes: usize) -> Result<Reservation, String> {
+        let paid = self.coordinator.pool.budget().reserve(bytes);
+        paid.map_err(|exceeded| format!("a copy of its state does not fit: {exceeded}"))
+    }
+
+    /// Adds the section of this task to the checkpoint `number`, whose barrier has passed: the copy of its state with the
+    /// memory that pays for it, or the reason why there is none. Then the checkpoint is given up, and what was prepared is
+    /// published with the next one.
+    pub(crate) fn add(&self, number: u64, state: Result<(Vec<u8>, Reservation), String>, prepared: Vec<u8>) {
+        let Coordinator { gathered, .. } = &*self.coordinator;
+        let (state, paid, given_up) = match state {
+            Ok((state, mut paid)) => match paid.resize(state.len() + prepared.len()) {
+                Ok(()) => (state, Some(paid), None),
+                Err(exceeded) => {
+                    (Vec::new(), None, Some(format!("a copy of its state does not fit: {exceeded}")))
+                }
+            },
+            Err(why) => (Vec::new(), None, Some(why)),
         };
-        let paid = pool.budget().reserve(state.len() + prepared.len());
         let is_whole = {
             let mut gathered = gathered.lock();
-            assert_eq!(gathered.number, number, "one checkpoint is under way");
-            match paid {
-                Ok(paid) => gathered.paid.push(paid),
-                Err(exceeded) => given_up = Some(format!("its state does not fit: {exceeded}")),
+            if gathered.is_lost {
+                return;
             }
+            assert_eq!(gathered.number, number, "one checkpoint is under way");
+            gathered.paid.extend(paid);
             let section = Section { state, prepared, ..Section::default() };
             gathered.sections[self.task] = Some(section);
             let name = || &self.coordinator.tasks[self.task].name;

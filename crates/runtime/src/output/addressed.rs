@@ -140,12 +140,23 @@ impl<T: Send + 'static> TaskOutput<Addressed<T>> for ToAddressed<T> {
 
     /// The last watermark is sent again when the writer is no longer idle, so it is saved with the idleness.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        state.put(&(self.watermark, self.rest != Rest::None))
+        let rest: u8 = match self.rest {
+            Rest::None => 0,
+            Rest::Idle => 1,
+            Rest::Over => 2,
+        };
+        state.put(&(self.watermark, rest))
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let (watermark, is_idle) = state.take()?;
-        (self.watermark, self.rest) = (watermark, if is_idle { Rest::Idle } else { Rest::None });
+        let (watermark, rest) = state.take()?;
+        self.watermark = watermark;
+        self.rest = match rest {
+            0u8 => Rest::None,
+            1 => Rest::Idle,
+            2 => Rest::Over,
+            other => return Err(state.wrong(format!("{other} is no state of idleness"))),
+        };
         Ok(())
     }
 

@@ -124,10 +124,20 @@ impl<C, E> Tail<C, E> {
         let Attendance { head, error, .. } = &mut self.attendance;
         let (head, error) = (std::mem::take(head), error.take());
         let prepared = self.output.prepare(number, false)?;
+        // The memory is paid before the state is copied.
+        let bytes = head.len() + self.chain.state_bytes() + prepared.len();
+        let Some(paid) = self.attendance.part.as_ref().map(|part| part.pay(bytes)) else { return Ok(()) };
         let mut state = StateWriter::default();
-        let saved = error.map_or_else(|| self.save(&head, &mut state), Err);
+        let saved = match (error, paid) {
+            (Some(error), _) => Err(error.to_string()),
+            (None, Err(refused)) => Err(refused),
+            (None, Ok(paid)) => {
+                let saved = self.save(&head, &mut state).map_err(|error| error.to_string());
+                saved.map(|()| (state.into_bytes(), paid))
+            }
+        };
         if let Some(part) = &self.attendance.part {
-            part.add(number, saved.map(|()| state.into_bytes()), prepared);
+            part.add(number, saved, prepared);
         }
         Ok(())
     }
@@ -257,10 +267,10 @@ impl<C, E> Tail<C, E> {
             if flow == Flow::More {
                 return Ok(false);
             }
-            if mark == Some(Mark::End) && context.state_grant.has_refused() {
+            if matches!(mark, Some(Mark::End | Mark::Barrier(_))) && context.state_grant.has_refused() {
                 // An operator that was refused memory has continued without it, so its results are wrong. If
-                // the end of the stream passed, they would be published. So the end is held back, and the
-                // query fails as soon as the step is over.
+                // the end of the stream or a barrier passed, they would be published, or wrong state would be saved. So
+                // the mark is held back, and the query fails as soon as the step is over.
                 return Ok(false);
             }
             if let Some(mark) = mark {
