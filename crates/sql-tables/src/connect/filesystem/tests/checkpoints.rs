@@ -96,9 +96,10 @@ impl Job {
         publisher.clean()?;
         let mut unpublished: Vec<Vec<u8>> = Vec::new();
         while !self.kept.as_ref().is_some_and(|kept| kept.is_last) {
-            for row in rows..ROWS.min(rows + ROWS_A_CHECKPOINT) {
-                sink.write(&batch(&self.table, &line(row)), None)?;
-                rows = row + 1;
+            let end = ROWS.min(rows + ROWS_A_CHECKPOINT);
+            while rows < end {
+                sink.write(&batch(&self.table, &line(rows)), None)?;
+                rows += 1;
                 // The publisher has a thread of its own, so it may publish when further rows are written.
                 if self.kept.as_ref().is_some_and(|kept| kept.number == number) {
                     std::mem::take(&mut unpublished)
