@@ -111,9 +111,12 @@ pub(crate) fn chosen_suites(names: &[&str]) -> Result<Vec<Suite>, String> {
 fn suite_steps(suite: Suite, workspace: &Workspace) -> Vec<StepCommand> {
     let mut steps = vec![suite_step(suite, workspace)];
     if suite == Suite::Fuzz {
-        // All tests of the package for SQL formats are about generated records, so none is chosen by name.
-        let formats = StepCommand::cargo("fuzz", workspace, &["test", "-p", "thalweg-sql-formats", "--lib"]);
-        steps.push(formats.default_env("THALWEG_FUZZ", FUZZ_INPUTS));
+        // All tests of the package for SQL formats are about generated records, and those of checkpoints about damaged files, so
+        // none is chosen by name.
+        for package in ["thalweg-sql-formats", "thalweg-checkpoints"] {
+            let step = StepCommand::cargo("fuzz", workspace, &["test", "-p", package, "--lib"]);
+            steps.push(step.default_env("THALWEG_FUZZ", FUZZ_INPUTS));
+        }
     }
     steps
 }

@@ -148,16 +148,16 @@ fn sections(query: &str, viewed: &Viewed) -> String {
         text += &format!("  {}\n", plain(fault));
     }
     let Some(manifest) = &viewed.manifest else { return text + "\n" };
-    text += &format!("{:>20} {:>12} {:>12}  task: operators\n", "state", "prepared", "written by");
+    text += &format!("{:>20} {:>12} {:>12}  task\n", "state", "prepared", "written by");
     for section in &manifest.sections {
         let state = show::count(block_bytes(section.state.as_ref()));
         let prepared = show::count(block_bytes(section.prepared.as_ref()));
         let file = section.state.or(section.prepared).map_or("-".to_owned(), |block| block.file.to_string());
         let ended = if section.has_ended { " (ended)" } else { "" };
-        let operators: Vec<String> = section.operators.iter().map(|name| plain(name)).collect();
-        let operators = operators.join(", ");
-        text += &format!("{state:>20} {prepared:>12} {file:>12}  {}{ended}", plain(&section.task));
-        text += &if operators.is_empty() { "\n".to_owned() } else { format!(": {operators}\n") };
+        text += &format!("{state:>20} {prepared:>12} {file:>12}  {}{ended}\n", plain(&section.task));
+        if !section.operators.is_empty() {
+            text += &format!("    operators: {}\n", plain(&section.operators.join(", ")));
+        }
     }
     text + "\n"
 }

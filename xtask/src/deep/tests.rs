@@ -66,9 +66,11 @@ fn suites_are_the_promised_commands() {
         line(Suite::Fuzz)
     );
     let fuzz = suite_steps(Suite::Fuzz, &Workspace::fake());
-    assert_eq!(fuzz.len(), 2);
+    assert_eq!(fuzz.len(), 3);
     assert!(fuzz[1].to_string().contains("THALWEG_FUZZ="), "{}", fuzz[1]);
     assert!(fuzz[1].to_string().ends_with("test -p thalweg-sql-formats --lib"), "{}", fuzz[1]);
+    assert!(fuzz[2].to_string().contains("THALWEG_FUZZ="), "{}", fuzz[2]);
+    assert!(fuzz[2].to_string().ends_with("test -p thalweg-checkpoints --lib"), "{}", fuzz[2]);
     assert!(
         line(Suite::Lines).ends_with("--test cli --test bench -- command_lines"),
         "{}",

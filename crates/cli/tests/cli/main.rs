@@ -14,6 +14,7 @@ mod kills;
 mod plans;
 mod spilling;
 mod sql;
+mod state;
 mod steer;
 mod stopping;
 mod support;
