@@ -409,10 +409,10 @@ impl<W: Way> Operator<Either<Batch, Batch>> for JoinStage<W> {
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let JoinStage { emission, inner, .. } = self;
+        let JoinStage { emission, inner, watch, .. } = self;
         state.frame(&inner.name().to_owned(), STATE_VERSION, |state| {
             emission.load(state)?;
-            inner.load(state)
+            Watch::within(watch.as_ref(), || inner.load(state))
         })
     }
 }
