@@ -22,6 +22,10 @@
 //!   Watermarks given to `on_mark` never go back. `Mark::End` comes last. A watermark of `EventTime::MAX` comes
 //!   before it, unless the query was stopped at its watermark; then results that wait for a later watermark are
 //!   never emitted.
+//! * O6. At a `Mark::Barrier` an operator emits nothing, drops nothing and forwards the barrier. State is saved when the
+//!   barrier has passed and no emission is pending. It is loaded into a new operator of the same plan, after `fund` and
+//!   `seed` and before the first record. Hash seeds and clocks may differ; output, lateness and counts from there on are
+//!   those of an operator that was not interrupted.
 
 use std::cell::Cell;
 

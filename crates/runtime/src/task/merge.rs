@@ -57,6 +57,9 @@ pub(crate) struct Merge {
     is_idle: bool,
     /// The barrier that some inputs have seen and others have not; `None` if no input waits at one.
     barrier: Option<Mark>,
+    /// True after the state of the merge was loaded, until the watermark by which records are late is named to the operators
+    /// again. Not every operator saves it.
+    is_loaded: bool,
     /// Instant at which the record of the last latency marker that was passed on should have been sent.
     marked_at: ProcessingTime,
     /// Inputs that were found empty in this step of the task; bit `i` stands for input `i`.
@@ -89,6 +92,7 @@ impl Merge {
             late_by: EventTime::MIN,
             is_idle: false,
             barrier: None,
+            is_loaded: false,
             marked_at: ProcessingTime::ZERO,
             empty: 0,
             tired: 0,
@@ -133,7 +137,7 @@ impl Merge {
         input.is_idle = false;
         self.is_idle = false;
         let late_by = input.late_by.max(input.watermark).max(self.watermark);
-        let is_news = late_by != self.late_by.max(self.watermark);
+        let is_news = late_by != self.late_by.max(self.watermark) || std::mem::take(&mut self.is_loaded);
         self.late_by = late_by;
         is_news.then_some(late_by)
     }
@@ -273,6 +277,7 @@ impl Merge {
             (input.watermark, input.late_by, input.is_idle) = state.take()?;
         }
         (self.watermark, self.late_by, self.is_idle) = state.take()?;
+        self.is_loaded = true;
         Ok(())
     }
 }

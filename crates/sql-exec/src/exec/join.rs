@@ -409,11 +409,11 @@ impl<W: Way> Operator<Either<Batch, Batch>> for JoinStage<W> {
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let JoinStage { emission, inner, .. } = self;
+        let JoinStage { emission, inner, watch, .. } = self;
         let kind = inner.name().to_owned();
         state.frame(&kind, STATE_VERSION, |state| {
             emission.load(state)?;
-            inner.load(state)
+            Watch::within(watch.as_ref(), || inner.load(state))
         })
     }
 }

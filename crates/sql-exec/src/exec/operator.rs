@@ -394,18 +394,19 @@ impl<W: Way> Operator<Batch> for Stage<W> {
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         assert!(!self.is_stalled(), "state is saved when all that is emitted is through (O3, O4)");
-        state.frame(self.inner.state_kind(), STATE_VERSION, |state| {
+        let content = |state: &mut StateWriter| {
             self.emission.save(state)?;
-            self.inner.save(state)
-        })
+            Watch::within(self.watch.as_ref(), || self.inner.save(state))
+        };
+        state.frame(self.inner.state_kind(), STATE_VERSION, content)
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let Stage { emission, inner, .. } = self;
+        let Stage { emission, inner, watch, .. } = self;
         let kind = inner.state_kind().to_owned();
         state.frame(&kind, STATE_VERSION, |state| {
             emission.load(state)?;
-            inner.load(state)
+            Watch::within(watch.as_ref(), || inner.load(state))
         })
     }
 }

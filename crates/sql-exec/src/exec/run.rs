@@ -32,7 +32,7 @@ use super::final_rows::FinalRows;
 use super::group::{Group, GroupCalls};
 use super::join::{self, JoinOperator, JoinStage};
 use super::limit::Limit;
-use super::operator::{Anybody, BatchOperator, Gathering, InTurn, Make, Outcome, Stage, Way};
+use super::operator::{Anybody, BatchOperator, Gathering, InTurn, Make, Stage, Way};
 use super::over::{Over, OverCalls};
 use super::rank::{Deduplicate, Normalize, TopN, Wanted};
 use super::renewal::Renewal;
@@ -45,6 +45,7 @@ use super::window::{Asked, AssignWindows, WindowAggregate};
 use crate::plan::changes::{changes, deduplication};
 use crate::plan::{AggregateCall, Column, JoinMethod, Node, Plan, TimeDomain, WindowSpec, Windowing};
 
+mod renewed;
 mod spread;
 mod values;
 
@@ -479,22 +480,6 @@ impl<'a> Assembly<'a> {
         plan.walk().map(own).sum()
     }
 
-    /// Returns a function that gives the seed of the hash tables of an operator. If operators are replaced by others that
-    /// load their state, each has a seed of its own, as in another process.
-    fn seeds(&self) -> impl Fn() -> u64 + Send + Sync + 'static {
-        let (seed, draws) = (self.world.hash_seed, self.world.renewals.clone());
-        move || {
-            let drawn = draws.as_ref().map(|draws| draws.lock().map_or(seed, |mut draws| draws.next_u64()));
-            drawn.unwrap_or(seed)
-        }
-    }
-
-    /// Returns how an operator that `make` creates is replaced by others that load its state, if it is.
-    fn renewal<T: ?Sized>(&self, make: &Make<T>) -> Option<Renewal<T>> {
-        let draws = self.world.renewals.clone()?;
-        Some(Renewal::new(draws, Arc::clone(make)))
-    }
-
     /// Makes an operator over batches an operator of the engine, whose calls of user functions are watched.
     fn stage<W: Way>(&self, operator: Box<dyn BatchOperator>) -> Stage<W> {
         Stage::new(operator).watched(self.world.watch.as_ref())
@@ -513,20 +498,6 @@ impl<'a> Assembly<'a> {
     ) -> Result<Stream<Batch>> {
         let name = self.name(operator.name());
         Ok(self.stream(input, order)?.process(self.stage::<W>(operator)).name(&name).boxed())
-    }
-
-    /// Creates the stream of an operator that `make` creates and one worker at a time runs. Its input has the order `order`.
-    fn alone(
-        &mut self,
-        input: &Plan,
-        order: Order,
-        make: impl Fn() -> Outcome<Box<dyn BatchOperator>> + Send + Sync + 'static,
-    ) -> Result<Stream<Batch>> {
-        let make: Make<dyn BatchOperator> = Arc::new(make);
-        let operator = make().map_err(refused)?;
-        let name = self.name(operator.name());
-        let stage = self.stage::<InTurn>(operator).renewed(self.renewal(&make));
-        Ok(self.stream(input, order)?.process(stage).name(&name).boxed())
     }
 
     /// Creates the stream of an aggregate whose results come out at watermarks, and whose rows have the columns of `plan`.

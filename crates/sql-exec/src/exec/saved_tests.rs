@@ -18,7 +18,7 @@ use super::bed::{ID, In, K, TS, V, batch, call, columns, shown, with_results};
 use super::final_rows::FinalRows;
 use super::group::{Group, GroupCalls};
 use super::limit::Limit;
-use super::operator::{BatchOperator, InTurn, Stage};
+use super::operator::{BatchOperator, Gathering, InTurn, Stage};
 use super::over::{Over, OverCalls, lag};
 use super::rank::{Deduplicate, Keep, Normalize, TopN, Wanted};
 use super::session::AssignSessions;
@@ -28,7 +28,9 @@ use super::window::{Asked, AssignWindows, WindowAggregate};
 use crate::plan::sorted_over::{RowFrame, SortedCall, SortedFunction};
 use crate::plan::{Aggregate, AggregateCall, Column, Frame, SortKey, WindowSpec};
 
-const TTL_MS: i64 = 40;
+/// Time to live of keys, and time that a step takes, in milliseconds.
+const TTL_MS: i64 = 20;
+const STEP_MS: u64 = 3;
 
 /// Creates an operator with a clock and a hash seed.
 type Make = Box<dyn Fn(Now, u64) -> Box<dyn BatchOperator>>;
@@ -213,7 +215,7 @@ fn kinds() -> Vec<Kind> {
     ]
 }
 
-/// A step of the input of an operator, which takes a millisecond.
+/// A step of the input of an operator.
 #[derive(Clone)]
 enum Step {
     Rows(Vec<In>, Vec<RowKind>),
@@ -329,9 +331,9 @@ impl<'k> Bed<'k> {
         all
     }
 
-    /// Makes a step at a time in milliseconds, and returns the output in an order of its own.
-    fn step(&mut self, step: &Step, now_ms: u64) -> Vec<String> {
-        self.clock.advance_to(ProcessingTime::from_nanos(now_ms * 1_000_000));
+    /// Makes the step with a number, and returns the output in an order of its own.
+    fn step(&mut self, step: &Step, number: u64) -> Vec<String> {
+        self.clock.advance_to(ProcessingTime::from_nanos(number * STEP_MS * 1_000_000));
         let mut out = Rows::default();
         match step {
             Step::Rows(rows, kinds) => {
@@ -430,4 +432,35 @@ fn other_bytes_are_refused() {
         error.contains("this is the state of `group`, version 1; `sort`, version 1 was expected"),
         "{error}"
     );
+}
+
+/// A barrier that comes to the copy of a worker leaves its rows there. They are merged from a copy that has loaded its state.
+#[test]
+fn the_copies_of_workers_are_saved() {
+    let make = windows(WindowSpec::Tumble { size_ms: 10, offset_ms: 0 }, false);
+    let made = || Stage::<Gathering>::new(make(Now::new(Arc::new(VirtualClock::default())), 1));
+    let fed = |stage: &mut Stage<Gathering>, out: &mut Rows| {
+        let rows: Vec<In> = (0..50)
+            .map(|id| In { id, k: Some(["a", "b"][id as usize % 2]), v: Some(id % 7), ts: 3 })
+            .collect();
+        let record = Record::new(EventTime::EPOCH, batch(&rows, None));
+        stage.process(&mut Batches(VecDeque::from([record])), out);
+    };
+    let (mut alone, mut expected) = (made(), Rows::default());
+    fed(&mut alone, &mut expected);
+    assert_eq!(alone.on_mark(Mark::Watermark(EventTime::MAX), &mut expected), Flow::Done);
+    assert_eq!(expected.0.len(), 2);
+
+    let (mut whole, mut out) = (made(), Rows::default());
+    let mut copy = whole.fork();
+    fed(&mut copy, &mut out);
+    assert_eq!(copy.on_mark(Mark::Barrier(1), &mut out), Flow::Done);
+    let mut state = StateWriter::default();
+    copy.save(&mut state).unwrap();
+    let mut loaded = whole.fork();
+    loaded.load(&mut StateReader::new(&state.into_bytes())).unwrap();
+    assert!(out.0.is_empty(), "{:?}", out.0);
+    whole.absorb(&mut loaded);
+    assert_eq!(whole.on_mark(Mark::Watermark(EventTime::MAX), &mut out), Flow::Done);
+    assert_eq!(out.0, expected.0);
 }

@@ -166,7 +166,7 @@ mod tests {
         rows.iter().flat_map(texts).collect()
     }
 
-    /// Rows are visible when they are published, once, whoever publishes them and how often.
+    /// Rows are visible when they are published, and once only, however often they are published.
     #[test]
     fn rows_are_visible_when_they_are_published() {
         let of = table("CREATE TABLE t (a INT) WITH ('connector' = 'blackhole')");

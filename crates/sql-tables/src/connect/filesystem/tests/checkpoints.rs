@@ -28,7 +28,7 @@ struct Kept {
     /// Rows before the barrier.
     rows: usize,
     state: Vec<u8>,
-    /// What is to be published: the description of this checkpoint, behind those of checkpoints that could not be written.
+    /// Descriptions of output that is to be published: that of this checkpoint, behind those of checkpoints that could not be written.
     prepared: Vec<Vec<u8>>,
     is_last: bool,
 }
@@ -168,7 +168,7 @@ fn parted(options: &str) -> Table {
     ))
 }
 
-/// Of the calls of a run that recovers from a crash, one of so many is where it crashes again.
+/// A run that recovers from a crash crashes again at one of so many of its calls.
 const SECOND_CRASH_EVERY: u64 = 23;
 
 /// Crashes the query at every call that changes the disk, and again while it recovers; then it runs to its end.
@@ -318,7 +318,7 @@ fn unpublished(table: &Table) -> Job {
     panic!("no such moment");
 }
 
-/// What is published once stays as it is when it is published again. A described file that is missing or has changed is an
+/// Output that is published stays as it is when it is published again. A described file that is missing or has changed is an
 /// error that names it.
 #[test]
 fn a_missing_file_is_an_error() {
