@@ -49,7 +49,8 @@ fn code(error: &dyn Coded) -> &'static str {
 
 fn files(disk: &SimDisk) -> String {
     let names = disk.names(Path::new(HERE));
-    names.iter().map(|name| name.replace("checkpoint-", "")).collect::<Vec<_>>().join(" ")
+    let names = names.iter().filter(|name| !name.ends_with(".published"));
+    names.map(|name| name.replace("checkpoint-", "")).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -165,8 +166,18 @@ fn wrong_calls_are_refused() {
     store.write(&checkpoint(100, &["a=2"])).unwrap();
 }
 
-/// The directory of a query with checkpoints 1 to 4, some of whose sections are shared.
+/// Makes the directory of a query with checkpoints 1 to 4, some of whose sections are shared. There are no marks of published output,
+/// so any damaged checkpoint may be passed over.
 fn four() -> (SimDisk, Vec<Checkpoint>) {
+    let (disk, written) = four_published();
+    for name in disk.names(Path::new(HERE)).iter().filter(|name| name.ends_with(".published")) {
+        disk.remove(&Path::new(HERE).join(name)).unwrap();
+    }
+    (disk, written)
+}
+
+/// Makes the directory of a query with checkpoints 1 to 4, whose output is published.
+fn four_published() -> (SimDisk, Vec<Checkpoint>) {
     let disk = SimDisk::default();
     let mut store = open(&disk);
     let mut written = Vec::new();
@@ -352,6 +363,35 @@ fn a_damaged_checkpoint_is_passed_over() {
     check("checkpoint-4.data", &|bytes| bytes.truncate(20), 3, "has 20 bytes instead of");
     check("checkpoint-4.data", &|bytes| bytes[HEAD] ^= 4, 3, "has bytes that do not fit their checksum");
     check("checkpoint-4.data", &|bytes| bytes[9] ^= 4, 3, "has another block at 0 than the manifest says");
+}
+
+/// A checkpoint whose output is published is not passed over, because an older one would give the output again. The mark comes
+/// with `complete`, and goes with the manifest.
+#[test]
+fn a_published_checkpoint_is_not_passed_over() {
+    let (disk, _) = four_published();
+    let here = Path::new(HERE);
+    let marks = || {
+        let names = disk.names(here);
+        names.iter().filter(|name| name.ends_with(".published")).cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(marks(), "checkpoint-2.published checkpoint-3.published checkpoint-4.published");
+    let mut store = open(&disk);
+    assert!(store.newest().unwrap().unwrap().is_published);
+    store.write(&version(5)).unwrap();
+    assert!(!store.newest().unwrap().unwrap().is_published);
+    drop(store);
+    // Checkpoint 5 is not published, so it may be passed over; checkpoint 4 may not.
+    disk.put(&here.join("checkpoint-5.manifest"), Vec::new());
+    assert_eq!(newest_of(&disk).unwrap(), 4);
+    disk.put(&here.join("checkpoint-4.manifest"), Vec::new());
+    assert_eq!(newest_of(&disk).unwrap_err(), "CHECKPOINT_DAMAGED");
+}
+
+/// Returns the number of the newest checkpoint of a directory that is opened anew, or the code of the error.
+fn newest_of(disk: &SimDisk) -> Result<u64, &'static str> {
+    let found = open(disk).newest().map_err(|error| code(&error))?;
+    Ok(found.map_or(0, |restored| restored.checkpoint.number))
 }
 
 #[test]

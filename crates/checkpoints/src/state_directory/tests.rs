@@ -67,7 +67,8 @@ fn a_checkpoint_in_real_files() {
     files.sort();
     let kept = [1, 3, 4, 5].map(|number| format!("checkpoint-{number}.data"));
     let manifests = [3, 4, 5].map(|number| format!("checkpoint-{number}.manifest"));
-    let mut expected: Vec<String> = kept.into_iter().chain(manifests).collect();
+    let marks = [3, 4, 5].map(|number| format!("checkpoint-{number}.published"));
+    let mut expected: Vec<String> = kept.into_iter().chain(manifests).chain(marks).collect();
     expected.sort();
     assert_eq!(files, expected, "the state is in the first file");
     for made in [directory.parent().unwrap(), &directory, &directory.join("query-a%2Fb")] {
