@@ -4,14 +4,14 @@
 //! of them, in two steps, so that a crash neither loses nor repeats a result:
 //!
 //! ```text
-//!   Sink::stages            once, before the first record: gives the publisher to the engine
+//!   Sink::publisher         once, before the first record: gives the publisher to the engine
 //!   Sink::write ..          results are written where no reader takes them for published
 //!   Sink::prepare           at a barrier, and at the end of the stream: what was written is made durable and described
 //!   (the checkpoint, with the description in it, is made durable)
 //!   Publisher::publish      what the description names becomes visible; again after a crash, with the same effect
 //! ```
 //!
-//! After a restart the engine calls, in this order: [`Sink::stages`], [`Sink::load`], then
+//! After a restart the engine calls, in this order: [`Sink::publisher`], [`Sink::load`], then
 //! [`Publisher::publish`] with the description in the checkpoint, then [`Publisher::clean`].
 
 use crate::allowance::Allowance;
@@ -51,14 +51,14 @@ pub trait Sink<T>: Send {
     /// makes nothing visible to readers by itself, and [`finish`](Sink::finish) is not called. Called before the first
     /// record. A sink that cannot publish with checkpoints returns `None`, and goes on as without them: after a crash its
     /// readers may see results twice.
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
         None
     }
 
     /// Makes everything that was written since the last call durable, and returns a description of it, from which the
     /// [`Publisher`] publishes it, in this process or in a later one. Empty if there is nothing to publish. Called at a
     /// barrier, with the number of the checkpoint, and at the end of the stream, where `is_last` is true; after that nothing
-    /// is written any more. A sink whose [`stages`](Sink::stages) returned no publisher is called at barriers, too: it writes
+    /// is written any more. A sink whose [`publisher`](Sink::publisher) returned no publisher is called at barriers, too: it writes
     /// out what it has gathered, and its description is not used.
     ///
     /// # Errors

@@ -3,9 +3,9 @@
 //! ```text
 //!   Keeper --asks--> probes of the sources          (a thread beside the workers; a test steps it)
 //!              source task:    saves its position, puts a barrier behind its last record
-//!              each task:      saves its operators and its sink when the barrier has passed its chain -> Part
+//!              each task:      saves its operators and its sink when the barrier has passed its chain -> TaskCheckpoints
 //!              several inputs: the barrier passes when all inputs have seen it; until then those that have wait (Merge)
-//!   Part ----sections--> Coordinator --all there--> Keeper: writes them, lets the sinks publish, notes it complete
+//!   TaskCheckpoints ----sections--> Coordinator --all there--> Keeper: writes them, lets the sinks publish, notes it complete
 //! ```
 //!
 //! Promises:
@@ -25,7 +25,7 @@
 //! Source: Carbone et al., "State Management in Apache Flink" (VLDB 2017), sections 3 and 4.
 
 mod keeper;
-mod part;
+mod of_task;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
@@ -36,9 +36,9 @@ use thalweg_memory::sync::{Condvar, Mutex};
 use thalweg_memory::{Pool, Reservation};
 use thalweg_model::{Checkpoint, CheckpointStore, Publisher, Section, StateError, StateReader, StateWriter};
 
-pub(crate) use self::keeper::{Call, Shared};
 pub use self::keeper::{Keeper, KeeperStep};
-pub(crate) use self::part::{Attendance, Part};
+pub(crate) use self::keeper::{KeeperCall, KeeperShared};
+pub(crate) use self::of_task::{TailCheckpoints, TaskCheckpoints};
 use crate::error::PlanError;
 use crate::graph::BuiltTask;
 
@@ -135,7 +135,7 @@ pub(crate) struct Coordinator {
     outcome: Mutex<Outcome>,
     changed: Condvar,
     /// Wakes the keeper. Set before any task runs.
-    call: OnceLock<Call>,
+    call: OnceLock<KeeperCall>,
 }
 
 /// Names by which the section of a task is found again.
@@ -206,14 +206,14 @@ impl Coordinator {
         query: &str,
         tasks: &mut [BuiltTask],
         pool: &Arc<Pool>,
-    ) -> Result<(Arc<Coordinator>, keeper::Work), PlanError> {
+    ) -> Result<(Arc<Coordinator>, keeper::KeeperWork), PlanError> {
         let Checkpoints { store, every, from, last_number, plan, id, is_published } = settings;
         if let Some(task) = tasks.iter().find(|task| !task.task.takes_checkpoints()) {
             let reason = "workers share it epoch by epoch, or its results arrive asynchronously".to_owned();
             return Err(PlanError::NotCheckpointed { operator: task.name.clone(), reason });
         }
         let names = names_of(tasks);
-        let mut publishers: Vec<_> = tasks.iter_mut().map(|task| task.task.stages()).collect();
+        let mut publishers: Vec<_> = tasks.iter_mut().map(|task| task.task.publisher()).collect();
         let restored = from.as_ref().map_or(0, |from| from.number);
         let number = restored.max(last_number);
         match &from {
@@ -253,16 +253,16 @@ impl Coordinator {
             call: OnceLock::new(),
         });
         for (place, task) in tasks.iter_mut().enumerate() {
-            task.task.attend(Part::new(Arc::clone(&coordinator), place));
+            task.task.take_checkpoints(TaskCheckpoints::new(Arc::clone(&coordinator), place));
         }
         let every_ns = every.map(|every| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1));
         let id = id.unwrap_or_else(|| query.to_owned());
-        let work = keeper::Work::new(id, plan, store, publishers, every_ns);
+        let work = keeper::KeeperWork::new(id, plan, store, publishers, every_ns);
         Ok((coordinator, work))
     }
 
     /// Sets the way to wake the keeper; called once, before any task runs.
-    fn called_by(&self, call: Call) {
+    fn called_by(&self, call: KeeperCall) {
         let is_first = self.call.set(call).is_ok();
         assert!(is_first, "a query has one keeper");
     }

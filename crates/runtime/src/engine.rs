@@ -377,7 +377,7 @@ pub struct Engine {
     edges: EdgePlans,
     entropy: Mutex<Box<dyn Entropy>>,
     workers: usize,
-    keeper: Arc<checkpoints::Shared>,
+    keeper: Arc<checkpoints::KeeperShared>,
     threads: Vec<JoinHandle<()>>,
     /// The number that the operating system gave to each worker's thread; 0 before the thread has started.
     /// Accesses are relaxed: the thread sets its number once, and reports read it.

@@ -79,8 +79,8 @@ pub trait TaskOutput<T>: Send {
     /// Ends a step of the task: hands over the records that were pushed and not handed over yet.
     fn flush(&mut self) {}
 
-    /// Tells a sink that its query takes checkpoints. See [`Sink::stages`].
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+    /// Tells a sink that its query takes checkpoints. See [`Sink::publisher`].
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
         None
     }
 
@@ -529,8 +529,8 @@ impl<T, S: Sink<T>> TaskOutput<T> for ToSink<S> {
         if mark == Mark::End && !self.is_staged { self.sink.finish() } else { Ok(()) }
     }
 
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
-        let publisher = self.sink.stages();
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
+        let publisher = self.sink.publisher();
         self.is_staged = publisher.is_some();
         publisher
     }

@@ -40,7 +40,7 @@ pub(crate) use self::inlet::{FirstSeen, Inlet, Outlet, Position};
 pub(crate) use self::reach::{Changes, Reach};
 pub(crate) use self::tokens::Tokens;
 use crate::arrival::{Arrival, context_of};
-use crate::checkpoints::Part;
+use crate::checkpoints::TaskCheckpoints;
 use crate::meter::Meter;
 use crate::state_grant::StateGrant;
 
@@ -151,12 +151,12 @@ pub(crate) trait Task: Send {
 
     /// Tells the sink of the task that its query takes checkpoints, and returns the part of it that publishes; `None` if the
     /// task has no sink, or the sink cannot publish with checkpoints. Called before [`restore`](Self::restore).
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
         None
     }
 
-    /// Gives the task its part in the checkpoints of its query. Called before the first step.
-    fn attend(&mut self, _part: Part) {}
+    /// Lets the task add its sections to the checkpoints of its query. Called before the first step.
+    fn take_checkpoints(&mut self, _own: TaskCheckpoints) {}
 
     /// Writes the state of the task as it is between two steps, if no emission is unfinished.
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {

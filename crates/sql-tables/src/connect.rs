@@ -129,8 +129,8 @@ pub trait RowSink: Send {
     }
 
     /// Tells the sink that its job takes checkpoints, and returns the part of it that publishes; `None` if the sink cannot
-    /// publish with checkpoints. See [`Sink::stages`](thalweg_model::Sink::stages).
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+    /// publish with checkpoints. See [`Sink::publisher`](thalweg_model::Sink::publisher).
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
         None
     }
 

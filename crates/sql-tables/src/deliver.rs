@@ -118,8 +118,8 @@ impl Sink<Batch> for TableSink {
         self.rows.finish()
     }
 
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
-        self.rows.stages()
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
+        self.rows.publisher()
     }
 
     fn prepare(&mut self, checkpoint: u64, is_last: bool) -> Result<Vec<u8>, Fault> {

@@ -119,7 +119,7 @@ impl<T: Debug + Send + 'static> Sink<T> for Gather<T> {
     }
 
     /// The description is the records themselves, as text.
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
         Some(Box::new(self.gathered.clone()))
     }
 

@@ -99,7 +99,7 @@ struct Rest {
     still_at: Option<Signature>,
 }
 
-/// One of so many actions of the simulation steps the keeper, if a query takes checkpoints.
+/// The keeper is stepped in one of this many actions of the simulation, if a query takes checkpoints.
 const KEEP_ONE_IN: u64 = 8;
 
 /// Values that change whenever a query makes progress: events in, results out, records pending.

@@ -45,7 +45,7 @@ const AMPLE_BUDGET_BYTES: u64 = 256 << 20;
 
 /// A store in memory that outlives the engine, some of whose writes fail.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Stored>>);
+struct MemoryStore(Arc<Mutex<Stored>>);
 
 #[derive(Default)]
 struct Stored {
@@ -73,7 +73,7 @@ impl Coded for Full {
     }
 }
 
-impl CheckpointStore for Kept {
+impl CheckpointStore for MemoryStore {
     fn write(&mut self, checkpoint: &Checkpoint) -> Result<(), Fault> {
         let mut stored = self.0.lock();
         let newest = stored.written.last().map_or(0, |newest| newest.number);
@@ -225,7 +225,7 @@ fn check(seed: u64, case: &mut dyn Case, happenings: &mut Happenings, entropy: &
     let _told = OnPanic(format!("{layout:?}"));
     let expected = uninterrupted(seed, case, layout);
     let mut published: Published = vec![BTreeMap::new(); expected.len()];
-    let kept = Kept::default();
+    let kept = MemoryStore::default();
     let crashes = entropy.below(CRASHES_MAX + 1);
     for life in 0..=crashes {
         let mut simulation = Simulation::with_setup(seed + life, setup(entropy));
@@ -307,7 +307,7 @@ fn threads_publish_everything() {
         let mut case = Ysb::new(20_000, pace, Span::from_millis(50));
         let layout = Layout { chaining: Chaining::None, parallel: Parallel::Keyed { workers: 2 } };
         let expected = uninterrupted(seed, &mut case, layout);
-        let kept = Kept::default();
+        let kept = MemoryStore::default();
         let checkpoints = Checkpoints::new(Box::new(kept.clone())).every(Duration::from_millis(5));
         let engine =
             Engine::builder().workers(2).execution(execution).build().expect("settings are in range");
@@ -370,7 +370,7 @@ fn what_does_not_fit_is_refused() {
         let refused = simulation.submit(case.graph("query", layout).with_checkpoints(checkpoints));
         refused.err().map(|error| (error.code(), error.to_string()))
     };
-    let new = || Checkpoints::new(Box::new(Kept::default()));
+    let new = || Checkpoints::new(Box::new(MemoryStore::default()));
     let (code, message) = refusal(epochs, new()).expect("it is refused");
     assert_eq!(code, "NO_CHECKPOINTS", "{message}");
     let from = Checkpoint { query: "query".to_owned(), number: 3, is_last: false, sections: Vec::new() };
@@ -388,7 +388,7 @@ fn a_query_that_is_cancelled_takes_no_further_checkpoint() {
     let entropy = &mut entropy_for(8, "cancelled");
     let mut case = Readings::draw(200, entropy);
     let mut simulation = Simulation::with_setup(8, setup(entropy));
-    let kept = Kept::default();
+    let kept = MemoryStore::default();
     let checkpoints = Checkpoints::new(Box::new(kept.clone()));
     let graph = case.graph("query", Layout::default()).with_checkpoints(checkpoints);
     let query = simulation.submit(graph).expect("the budget is ample");

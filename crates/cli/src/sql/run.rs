@@ -45,7 +45,7 @@ use thalweg_sql::spill::Spill;
 
 use super::near_limit;
 use super::script::{Script, ScriptArgs, for_each_table};
-use super::state::{JobState, Kept};
+use super::state::{JobState, StartedJob};
 use super::stdout::{Gone, shows_rows_on_terminal};
 use super::stop::{self, Deadline};
 use super::told::{Shape, Told};
@@ -193,8 +193,8 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<End> {
     if kept.is_empty() {
         return Ok(End::Complete);
     }
-    let (jobs, states): (Vec<Job>, Vec<State>) =
-        kept.into_iter().map(|Kept { job, number, state }| (job, (number, state))).unzip();
+    let (jobs, states): (Vec<Job>, Vec<NumberedState>) =
+        kept.into_iter().map(|StartedJob { job, number, state }| (job, (number, state))).unzip();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let wanted = Wanted::of(args);
     let engine = engine(&wanted, &jobs, &clock)?;
@@ -260,7 +260,7 @@ pub fn run_until_end(
 }
 
 /// The number of a job among those of the file, and its checkpoints, if it takes any.
-type State = (u64, Option<JobState>);
+type NumberedState = (u64, Option<JobState>);
 
 /// Assembles and plans all jobs before any of them runs, so that a failure to open a table, or a directory for state, is
 /// reported first.
@@ -268,7 +268,7 @@ fn prepare(
     shape: Shape,
     script: &Script,
     jobs: &[Job],
-    states: Vec<State>,
+    states: Vec<NumberedState>,
     world: World,
     engine: &Engine,
 ) -> Result<Vec<Planned>> {

@@ -29,7 +29,7 @@ use super::told::Told;
 const EVERY_DEFAULT: Duration = Duration::from_secs(10);
 
 /// A job that runs, its number among all jobs of the file, and its checkpoints, if it takes any.
-pub struct Kept {
+pub struct StartedJob {
     pub job: Job,
     pub number: u64,
     pub state: Option<JobState>,
@@ -58,11 +58,11 @@ impl JobState {
         state: Option<&Path>,
         every: Option<Duration>,
         told: &Told,
-    ) -> Result<Vec<Kept>> {
+    ) -> Result<Vec<StartedJob>> {
         let mut opened: Vec<(PathBuf, StateDirectory)> = Vec::new();
         let mut running = Vec::new();
         for (job, number) in jobs.into_iter().zip(0..) {
-            // Both are relative to the directory in which the command runs.
+            // A relative path begins at the directory in which the command runs, on the command line and in the file.
             let of_file = job.settings.checkpoint_dir.as_ref().map(|directory| base.join(directory));
             let Some(path) = state.map(Path::to_owned).or(of_file) else {
                 if job.settings.checkpoint_interval.is_some() || every.is_some() {
@@ -71,7 +71,7 @@ impl JobState {
                         job.name
                     ));
                 }
-                running.push(Kept { job, number, state: None });
+                running.push(StartedJob { job, number, state: None });
                 continue;
             };
             if job.settings.spill_dir.is_some() {
@@ -127,13 +127,12 @@ impl JobState {
             }
             let every = every.or(job.settings.checkpoint_interval).unwrap_or(EVERY_DEFAULT);
             let state = Some(JobState { directory, restored, every, plan, id });
-            running.push(Kept { job, number, state });
+            running.push(StartedJob { job, number, state });
         }
         Ok(running)
     }
 
-    /// Returns a number that tells the checkpoints of this job from those of others: the FNV-1a hash of its directory. It is the
-    /// same in every run.
+    /// Returns the FNV-1a hash of the path of the job's directory. It is the same in every run, and another one for each job.
     pub fn key(&self) -> u64 {
         let bytes = self.directory.path().as_os_str().as_encoded_bytes();
         bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

@@ -5,14 +5,14 @@
 //! job alone.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use thalweg::{Entropy, SeededEntropy};
 
-use crate::support::{Folder, number};
+use crate::support::{Folder, Ran, number};
 
 /// Number of jobs that are killed, if the environment does not set one.
 const JOBS: u64 = 6;
@@ -147,7 +147,41 @@ fn check(seed: u64) -> u64 {
     let again = folder.run(&line);
     assert!(again.code == 0 && again.stderr.contains("has finished already"), "{told}: {}", again.stderr);
     assert_eq!(rows(&folder.path("out"), &told), found, "{told}: a finished job writes nothing");
+    // As if the run had been killed before it could note that the last output is published: it is published again.
+    let marks: Vec<PathBuf> = entries(&folder.path("st/query-job-1"));
+    marks.iter().filter(|path| path.extension().is_some_and(|end| end == "published")).for_each(|mark| {
+        fs::remove_file(mark).unwrap();
+    });
+    let again = folder.run(&line);
+    assert!(again.code == 0 && again.stderr.contains("goes on from"), "{told}: {}", again.stderr);
+    assert_eq!(rows(&folder.path("out"), &told), found, "{told}: it is published once");
     killed
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// A query that was changed since its checkpoint is refused, and the first difference is told; also if it has finished.
+#[test]
+fn a_changed_query_is_refused() {
+    let folder = Folder::new("durable-changed");
+    let (_, columns, query) = QUERIES[5];
+    folder.write("q.sql", sql(columns, query, "out"));
+    let ran = folder.run("run q.sql --state st --for 300ms");
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(ran.stderr.contains("a last checkpoint was taken"), "{}", ran.stderr);
+    let refused = |ran: &Ran, difference: &str| {
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        let told = ran.stderr.contains("NOT_RESTORED") && ran.stderr.contains(difference);
+        assert!(told, "{}", ran.stderr);
+    };
+    folder.write("changed.sql", sql(columns, &query.replace("n * 2", "n * 3"), "out"));
+    refused(&folder.run("run changed.sql --state st"), "n * 3");
+    folder.write("other.sql", sql(columns, query, "elsewhere"));
+    refused(&folder.run("run other.sql --state st"), "'path' = 'elsewhere'");
+    assert_eq!(folder.run("run q.sql --state st").code, 0);
+    refused(&folder.run("run changed.sql --state st"), "n * 3");
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send> Sink<T> for CsvSink<T, F> {
         Ok(file.publish().map_err(|source| failed(&self.path, source))?)
     }
 
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
         // The unfinished file is removed: pieces take its place.
         self.file = None;
         let pieces = Pieces::new(Arc::clone(&self.disk), &self.path);

@@ -19,29 +19,29 @@ use crate::query::{QueryShared, TaskOfQuery};
 
 /// Takes the checkpoints of all queries of an engine.
 pub struct Keeper {
-    shared: Arc<Shared>,
+    shared: Arc<KeeperShared>,
     driver: Arc<dyn Driver>,
-    kept: Vec<Kept>,
+    kept: Vec<KeptQuery>,
 }
 
 /// The part of the keeper that other threads use.
-pub(crate) struct Shared {
+pub(crate) struct KeeperShared {
     state: Mutex<State>,
     called: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    added: Vec<Kept>,
+    added: Vec<KeptQuery>,
     is_called: bool,
     is_closed: bool,
 }
 
 /// Wakes the keeper from any thread.
 #[derive(Clone)]
-pub(crate) struct Call(Arc<Shared>);
+pub(crate) struct KeeperCall(Arc<KeeperShared>);
 
-impl Call {
+impl KeeperCall {
     pub(crate) fn call(&self) {
         self.0.state.lock().is_called = true;
         self.0.called.notify_one();
@@ -49,16 +49,16 @@ impl Call {
 }
 
 /// A query whose checkpoints are taken.
-struct Kept {
+struct KeptQuery {
     coordinator: Arc<Coordinator>,
-    work: Work,
+    work: KeeperWork,
     /// Counts the keeper among the running tasks of the query, until the last checkpoint is complete. It is dropped last, so
     /// that a caller who waited for the query may open the store anew.
     query: Option<TaskOfQuery>,
 }
 
 /// Everything that only the keeper needs for the checkpoints of a query.
-pub(crate) struct Work {
+pub(crate) struct KeeperWork {
     query: String,
     plan: String,
     store: Box<dyn CheckpointStore>,
@@ -89,7 +89,7 @@ pub struct KeeperStep {
     pub due: ProcessingTime,
 }
 
-impl Work {
+impl KeeperWork {
     pub(super) fn new(
         query: String,
         plan: String,
@@ -99,7 +99,7 @@ impl Work {
     ) -> Self {
         let unpublished = publishers.iter().map(|_| Vec::new()).collect();
         let (due, began) = (None, ProcessingTime::ZERO);
-        Work { query, plan, store, publishers, unpublished, every_ns, due, began }
+        KeeperWork { query, plan, store, publishers, unpublished, every_ns, due, began }
     }
 
     /// Makes the checkpoint of the sections that were gathered. Output that an earlier checkpoint should have published is
@@ -136,7 +136,7 @@ impl Work {
     }
 }
 
-impl Kept {
+impl KeptQuery {
     /// Takes the steps that are due. If the store or a sink panics, the query fails, and no other query is affected.
     fn step_guarded(&mut self, driver: &dyn Driver, has_acted: &mut bool) -> Next {
         let stepped = catch_unwind(AssertUnwindSafe(|| self.step(driver, has_acted)));
@@ -170,7 +170,7 @@ impl Kept {
                     }
                 }
                 Look::Rests { is_asked, have_ended } => {
-                    let Work { every_ns, due, began, .. } = &mut self.work;
+                    let KeeperWork { every_ns, due, began, .. } = &mut self.work;
                     let next = |every_ns: &u64| now.plus_nanos(*every_ns);
                     let at = *due.get_or_insert(every_ns.as_ref().map_or(ProcessingTime::NEVER, next));
                     if !is_asked && !have_ended && now < at {
@@ -236,7 +236,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for KeptQuery {
     /// A query whose last checkpoint is not complete has not finished, so it fails: the engine is being closed, or the query
     /// has failed before.
     fn drop(&mut self) {
@@ -249,11 +249,11 @@ impl Drop for Kept {
 
 impl Keeper {
     pub(crate) fn new(driver: Arc<dyn Driver>) -> Self {
-        let shared = Arc::new(Shared { state: Mutex::new(State::default()), called: Condvar::new() });
+        let shared = Arc::new(KeeperShared { state: Mutex::new(State::default()), called: Condvar::new() });
         Keeper { shared, driver, kept: Vec::new() }
     }
 
-    pub(crate) fn shared(&self) -> Arc<Shared> {
+    pub(crate) fn shared(&self) -> Arc<KeeperShared> {
         Arc::clone(&self.shared)
     }
 
@@ -299,11 +299,16 @@ impl Keeper {
     }
 }
 
-impl Shared {
+impl KeeperShared {
     /// Adds a query whose tasks have been submitted.
-    pub(crate) fn add(self: &Arc<Self>, query: TaskOfQuery, coordinator: &Arc<Coordinator>, work: Work) {
-        let kept = Kept { coordinator: Arc::clone(coordinator), work, query: Some(query) };
-        coordinator.called_by(Call(Arc::clone(self)));
+    pub(crate) fn add(
+        self: &Arc<Self>,
+        query: TaskOfQuery,
+        coordinator: &Arc<Coordinator>,
+        work: KeeperWork,
+    ) {
+        let kept = KeptQuery { coordinator: Arc::clone(coordinator), work, query: Some(query) };
+        coordinator.called_by(KeeperCall(Arc::clone(self)));
         let mut state = self.state.lock();
         if state.is_closed {
             drop(state);

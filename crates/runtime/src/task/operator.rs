@@ -11,7 +11,7 @@ use thalweg_model::{
 use super::merge::Merge;
 use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
-use crate::checkpoints::Part;
+use crate::checkpoints::TaskCheckpoints;
 use crate::output::TaskOutput;
 use crate::ports::{Came, Ports, Visit};
 use crate::state_grant::StateGrant;
@@ -96,12 +96,12 @@ where
         true
     }
 
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
-        self.tail.stages()
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
+        self.tail.publisher()
     }
 
-    fn attend(&mut self, part: Part) {
-        self.tail.attend(part);
+    fn take_checkpoints(&mut self, own: TaskCheckpoints) {
+        self.tail.take_checkpoints(own);
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

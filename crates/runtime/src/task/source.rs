@@ -13,7 +13,7 @@ use thalweg_scheduling::Context;
 use super::tail::Tail;
 use super::{Oddities, Probe, StepContext, StepReport, Stop, Task};
 use crate::arrival::Arrival;
-use crate::checkpoints::Part;
+use crate::checkpoints::TaskCheckpoints;
 use crate::edge::Watched;
 use crate::firing_latency::Ingestion;
 use crate::output::TaskOutput;
@@ -167,12 +167,12 @@ where
         true
     }
 
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
-        self.tail.stages()
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
+        self.tail.publisher()
     }
 
-    fn attend(&mut self, part: Part) {
-        self.tail.attend(part);
+    fn take_checkpoints(&mut self, own: TaskCheckpoints) {
+        self.tail.take_checkpoints(own);
     }
 }
 

@@ -8,7 +8,7 @@ use thalweg_model::{
 };
 
 use super::{Probe, StepContext};
-use crate::checkpoints::{Attendance, Part};
+use crate::checkpoints::{TailCheckpoints, TaskCheckpoints};
 use crate::output::TaskOutput;
 
 /// Maximum number of marks that wait at once to pass through the chain. A source that ends queues four in
@@ -28,7 +28,7 @@ pub(crate) struct Tail<C, E> {
     is_unsettled: bool,
     watermark: EventTime,
     has_ended: bool,
-    attendance: Attendance,
+    checkpoints: TailCheckpoints,
     /// True if the stream of the task had ended in the checkpoint from which the query goes on. Then the operators and the
     /// sink take nothing more, and marks pass by them.
     is_bypassed: bool,
@@ -44,14 +44,14 @@ impl<C, E> Tail<C, E> {
             is_unsettled: false,
             watermark: EventTime::MIN,
             has_ended: false,
-            attendance: Attendance::default(),
+            checkpoints: TailCheckpoints::default(),
             is_bypassed: false,
         }
     }
 
-    /// Gives the task its part in the checkpoints of its query.
-    pub(crate) fn attend(&mut self, part: Part) {
-        self.attendance.part = Some(part);
+    /// Lets the task add its sections to the checkpoints of its query.
+    pub(crate) fn take_checkpoints(&mut self, own: TaskCheckpoints) {
+        self.checkpoints.own = Some(own);
     }
 
     /// Queues a barrier. `save` writes the state of the task in front of its operators, which is kept until the barrier has
@@ -62,8 +62,8 @@ impl<C, E> Tail<C, E> {
         save: impl FnOnce(&mut StateWriter) -> Result<(), StateError>,
     ) {
         let mut head = StateWriter::default();
-        self.attendance.error = save(&mut head).err();
-        self.attendance.head = head.into_bytes();
+        self.checkpoints.error = save(&mut head).err();
+        self.checkpoints.head = head.into_bytes();
         self.mark(Mark::Barrier(number));
     }
 
@@ -107,12 +107,12 @@ impl<C, E> Tail<C, E> {
     }
 
     /// Tells the sink that its query takes checkpoints.
-    pub(crate) fn stages<T>(&mut self) -> Option<Box<dyn Publisher>>
+    pub(crate) fn publisher<T>(&mut self) -> Option<Box<dyn Publisher>>
     where
         C: Operator<T>,
         E: TaskOutput<C::Out>,
     {
-        self.output.stages()
+        self.output.publisher()
     }
 
     /// Adds the section of this task to the checkpoint whose barrier has passed the operators.
@@ -121,12 +121,12 @@ impl<C, E> Tail<C, E> {
         C: Operator<T>,
         E: TaskOutput<C::Out>,
     {
-        let Attendance { head, error, .. } = &mut self.attendance;
+        let TailCheckpoints { head, error, .. } = &mut self.checkpoints;
         let (head, error) = (std::mem::take(head), error.take());
         let prepared = self.output.prepare(number, false)?;
         // The memory is paid before the state is copied.
         let bytes = head.len() + self.chain.state_bytes() + prepared.len();
-        let Some(paid) = self.attendance.part.as_ref().map(|part| part.pay(bytes)) else { return Ok(()) };
+        let Some(paid) = self.checkpoints.own.as_ref().map(|own| own.pay(bytes)) else { return Ok(()) };
         let mut state = StateWriter::default();
         let saved = match (error, paid) {
             (Some(error), _) => Err(error.to_string()),
@@ -136,8 +136,8 @@ impl<C, E> Tail<C, E> {
                 saved.map(|()| (state.into_bytes(), paid))
             }
         };
-        if let Some(part) = &self.attendance.part {
-            part.add(number, saved, prepared);
+        if let Some(own) = &self.checkpoints.own {
+            own.add(number, saved, prepared);
         }
         Ok(())
     }
@@ -148,8 +148,8 @@ impl<C, E> Tail<C, E> {
         C: Operator<T>,
         E: TaskOutput<C::Out>,
     {
-        match &self.attendance.part {
-            Some(part) if !self.is_bypassed => self.output.prepare(part.next_number(), true),
+        match &self.checkpoints.own {
+            Some(own) if !self.is_bypassed => self.output.prepare(own.next_number(), true),
             _ => Ok(Vec::new()),
         }
     }
@@ -285,8 +285,8 @@ impl<C, E> Tail<C, E> {
                 }
                 if mark == Mark::End {
                     self.has_ended = true;
-                    if let Some(part) = &mut self.attendance.part {
-                        part.end(last);
+                    if let Some(own) = &mut self.checkpoints.own {
+                        own.end(last);
                     }
                 }
             }

@@ -76,7 +76,7 @@ mod tests {
             assert_eq!(writing.is_some(), check_sink(&of).is_ok_and(|found| found.writes), "{name}");
             if let Some(writing) = writing {
                 let mut sink = bind_sink(&of, &of.written_columns(), &folder.world()).unwrap();
-                assert_eq!(sink.stages().is_some(), writing == Guarantee::ExactlyOnce, "{name}");
+                assert_eq!(sink.publisher().is_some(), writing == Guarantee::ExactlyOnce, "{name}");
             }
             assert_eq!(reading == Some(Guarantee::CannotGoOn), matches!(name, "stdin" | "socket"), "{name}");
         }

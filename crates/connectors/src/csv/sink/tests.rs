@@ -145,7 +145,7 @@ const VALUES: u64 = 7;
 /// written.
 fn live(disk: &Arc<Dying>, kept: &mut Kept) -> Result<(), Fault> {
     let mut sink = sink(disk)?;
-    let mut publisher = sink.stages().unwrap();
+    let mut publisher = sink.publisher().unwrap();
     let mut next = 0;
     if let Some((value, state, prepared, is_last)) = kept.clone() {
         if !is_last {
@@ -209,7 +209,7 @@ fn a_file_is_whole_after_crashes() {
 fn a_missing_piece_is_an_error() {
     let disk = Arc::new(MemDisk::default());
     let mut first = sink(&disk).unwrap();
-    first.stages().unwrap();
+    first.publisher().unwrap();
     write(&mut first, 0..1).unwrap();
     assert!(first.prepare(1, false).unwrap().is_empty());
     let mut state = StateWriter::default();
@@ -218,7 +218,7 @@ fn a_missing_piece_is_an_error() {
     let prepared = first.prepare(2, true).unwrap();
     drop(first);
     let mut second = sink(&disk).unwrap();
-    let mut publisher = second.stages().unwrap();
+    let mut publisher = second.publisher().unwrap();
     let mut load =
         |bytes: &[u8]| second.load(&mut StateReader::new(bytes)).map_err(|error| error.to_string());
     load(&bytes).unwrap();
@@ -235,7 +235,7 @@ fn a_missing_piece_is_an_error() {
 fn no_records_make_an_empty_file_with_checkpoints() {
     let disk = Arc::new(MemDisk::default());
     let mut sink = sink(&disk).unwrap();
-    let mut publisher = sink.stages().unwrap();
+    let mut publisher = sink.publisher().unwrap();
     assert!(sink.prepare(1, false).unwrap().is_empty());
     publisher.publish(&sink.prepare(2, true).unwrap()).unwrap();
     assert_eq!(disk.text("out.csv").as_deref(), Some(""));

@@ -647,7 +647,7 @@ impl RowSink for FileSink {
 
     /// The publisher shares with the sink which files wait for it. One file of parquet cannot be put together of pieces, so
     /// such a sink has none.
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
         if self.is_single && matches!(self.writing, Writing::Columns(..)) {
             return None;
         }

@@ -49,7 +49,7 @@ impl RowSink for Collect {
         Ok(())
     }
 
-    fn stages(&mut self) -> Option<Box<dyn Publisher>> {
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
         self.staged = Some(Vec::new());
         Some(Box::new(Show { rows: Arc::clone(&self.rows) }))
     }
@@ -178,7 +178,7 @@ mod tests {
         rows.lock().unwrap().clear();
 
         let mut sink = Collect::new(Arc::clone(&rows));
-        let mut publisher = sink.stages().unwrap();
+        let mut publisher = sink.publisher().unwrap();
         sink.write(&line(1), Some(&[RowKind::Insert])).unwrap();
         let first = sink.prepare(1, false).unwrap();
         sink.write(&line(1), Some(&[RowKind::Delete])).unwrap();
@@ -195,7 +195,7 @@ mod tests {
         drop((sink, publisher));
 
         let mut sink = Collect::new(Arc::clone(&rows));
-        let mut publisher = sink.stages().unwrap();
+        let mut publisher = sink.publisher().unwrap();
         sink.load(&mut StateReader::new(&state.into_bytes())).unwrap();
         publisher.publish(&second).unwrap();
         sink.write(&line(3), None).unwrap();

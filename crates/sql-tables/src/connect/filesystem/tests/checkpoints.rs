@@ -76,7 +76,7 @@ impl Job {
         let world = self.world(process);
         let sink = bind_sink(&self.table, &self.table.written_columns(), &world);
         let mut sink = sink.map_err(|error| error.to_string())?;
-        let mut publisher = sink.stages().expect("files are published with checkpoints");
+        let mut publisher = sink.publisher().expect("files are published with checkpoints");
         self.go_on(sink.as_mut(), publisher.as_mut()).map_err(|fault| fault.to_string())
     }
 
@@ -328,7 +328,7 @@ fn a_missing_file_is_an_error() {
     let publish = |job: &Job, prepared: &[u8]| {
         let world = job.world(&job.machine.process(None));
         let mut sink = bind_sink(&table, &table.written_columns(), &world).unwrap();
-        let mut publisher = sink.stages().unwrap();
+        let mut publisher = sink.publisher().unwrap();
         publisher.publish(prepared).map_err(|fault| format!("{} {fault}", fault.code()))
     };
     for _ in 0..3 {
@@ -368,7 +368,7 @@ fn other_runs_leave_prepared_files() {
         let world = World { takes_checkpoints, checkpoint_key: 8, ..world };
         let mut sink = bind_sink(&table, &table.written_columns(), &world).unwrap();
         if takes_checkpoints {
-            sink.stages().unwrap().clean().unwrap();
+            sink.publisher().unwrap().clean().unwrap();
         }
         drop(sink);
         let mut left = before;
@@ -391,7 +391,7 @@ fn two_sinks_of_a_job() {
         (process, [bind(), bind()])
     };
     let (_, mut sinks) = open(None);
-    let mut publishers = sinks.each_mut().map(|sink| sink.stages().unwrap());
+    let mut publishers = sinks.each_mut().map(|sink| sink.publisher().unwrap());
     let prepared: Vec<Vec<u8>> = (0..2)
         .map(|at| {
             sinks[at].write(&batch(&table, &line(at)), None).unwrap();
@@ -403,7 +403,7 @@ fn two_sinks_of_a_job() {
     drop(sinks);
     job.machine.crash(Crash::Death);
     let (_, mut sinks) = open(None);
-    let mut publishers = sinks.each_mut().map(|sink| sink.stages().unwrap());
+    let mut publishers = sinks.each_mut().map(|sink| sink.publisher().unwrap());
     for (publisher, prepared) in publishers.iter_mut().zip(&prepared) {
         publisher.publish(prepared).unwrap();
     }
@@ -420,7 +420,7 @@ fn a_job_that_is_cut_replaces_nothing() {
     job.machine.put("/sim/out/old.json", "{\"a\":77}\n");
     let world = job.world(&job.machine.process(None));
     let mut sink = bind_sink(&table, &table.written_columns(), &world).unwrap();
-    let mut publisher = sink.stages().unwrap();
+    let mut publisher = sink.publisher().unwrap();
     sink.write(&batch(&table, &line(0)), None).unwrap();
     assert!(sink.prepare(1, false).unwrap().is_empty());
     world.end.note_cut();
@@ -439,7 +439,7 @@ fn state_whose_files_have_gone_is_refused() {
     let bind = || {
         let world = job.world(&job.machine.process(None));
         let mut sink = bind_sink(&table, &table.written_columns(), &world).unwrap();
-        sink.stages().unwrap();
+        sink.publisher().unwrap();
         sink
     };
     let mut sink = bind();

@@ -1,4 +1,4 @@
-//! The part that one task has in the checkpoints of its query.
+//! The sections that one task adds to the checkpoints of its query.
 
 use std::sync::Arc;
 
@@ -7,18 +7,19 @@ use thalweg_model::{Section, StateError};
 
 use super::Coordinator;
 
-/// By this a task adds its section to the checkpoint under way, and tells that it has ended. A part that is dropped before
-/// means that the query has failed or was cancelled.
-pub(crate) struct Part {
+/// Adds the sections of one task to the checkpoints of its query, and tells when the task has ended. If this is dropped before the
+/// task has ended, the query has failed or was cancelled.
+pub(crate) struct TaskCheckpoints {
     coordinator: Arc<Coordinator>,
     task: usize,
     has_ended: bool,
 }
 
-/// State of a task in the checkpoints of its query, as the task itself holds it.
+/// State of a task that takes checkpoints, beside its operators and its output.
 #[derive(Default)]
-pub(crate) struct Attendance {
-    pub(crate) part: Option<Part>,
+pub(crate) struct TailCheckpoints {
+    /// Takes the sections of the task; `None` if the query takes no checkpoints.
+    pub(crate) own: Option<TaskCheckpoints>,
     /// State of the task in front of its operators, such as the position of its source, saved when the barrier that is on
     /// its way through the operators was put.
     pub(crate) head: Vec<u8>,
@@ -26,9 +27,9 @@ pub(crate) struct Attendance {
     pub(crate) error: Option<StateError>,
 }
 
-impl Part {
+impl TaskCheckpoints {
     pub(super) fn new(coordinator: Arc<Coordinator>, task: usize) -> Self {
-        Part { coordinator, task, has_ended: false }
+        TaskCheckpoints { coordinator, task, has_ended: false }
     }
 
     /// Returns the number of the next checkpoint, with which output is published that is prepared now.
@@ -85,7 +86,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for TaskCheckpoints {
     fn drop(&mut self) {
         if !self.has_ended {
             self.coordinator.gathered.lock().is_lost = true;
