@@ -209,7 +209,7 @@ impl Coordinator {
     ) -> Result<(Arc<Coordinator>, keeper::KeeperWork), PlanError> {
         let Checkpoints { store, every, from, last_number, plan, id, is_published } = settings;
         if let Some(task) = tasks.iter().find(|task| !task.task.takes_checkpoints()) {
-            let reason = "workers share it epoch by epoch, or its results arrive asynchronously".to_owned();
+            let reason = "several workers share it epoch by epoch".to_owned();
             return Err(PlanError::NotCheckpointed { operator: task.name.clone(), reason });
         }
         let names = names_of(tasks);

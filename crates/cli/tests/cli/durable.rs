@@ -162,6 +162,40 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
+/// Windows over processing time differ from run to run, but each row is counted once.
+#[test]
+fn windows_of_processing_time_count_each_row_once() {
+    let folder = Folder::new("durable-arrival");
+    let numbers = NUMBERS
+        .replace("LAST", &(ROWS - 1).to_string())
+        .replace("n BIGINT, t", "n BIGINT, p AS PROCTIME(), t");
+    folder.write(
+        "q.sql",
+        format!(
+            "{numbers}
+             CREATE TABLE found (c BIGINT, s BIGINT) WITH ('connector' = 'filesystem', 'path' = 'out', 'format' = 'csv');
+             INSERT INTO found SELECT COUNT(*), SUM(n) FROM TUMBLE(TABLE numbers, DESCRIPTOR(p), INTERVAL '0.1' SECOND)
+             GROUP BY window_start, window_end;"
+        ),
+    );
+    let line = "run q.sql --workers 2 --state st --checkpoint-every 50ms";
+    for round in 0..4 {
+        let mut command = folder.command(line);
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        sleep(Duration::from_millis(300 + 70 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let ran = folder.run(line);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let sums = |place: usize| -> u64 {
+        let rows = rows(&folder.path("out"), "processing time");
+        rows.iter().map(|row| row.split(',').nth(place).unwrap().parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!((sums(0), sums(1)), (ROWS, ROWS * (ROWS - 1) / 2));
+}
+
 /// A query that was changed since its checkpoint is refused, and the first difference is told; also if it has finished.
 #[test]
 fn a_changed_query_is_refused() {

@@ -6,13 +6,15 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Wake, Waker};
 
 use thalweg_model::{
-    Counts, Deferred, Emitted, Entropy, Fault, Input, Mark, Operator, Piped, ProcessingTime,
+    Counts, Deferred, Emitted, Entropy, Fault, Input, Mark, Operator, Piped, ProcessingTime, Publisher,
+    Section, StateError, StateWriter,
 };
 use thalweg_scheduling::OperatorId;
 
 use super::merge::Merge;
 use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
+use crate::checkpoints::TaskCheckpoints;
 use crate::driver::Driver;
 use crate::output::TaskOutput;
 use crate::ports::{Came, Ports, Visit};
@@ -28,6 +30,9 @@ pub(crate) struct DeferredTask<T, P, D, C, E> {
     probe: Arc<Probe>,
     /// True if the end of the stream was taken from every input edge.
     is_over: bool,
+    /// True if a barrier was taken and the operator has not emitted it yet. Until then no input is taken, so that the operator
+    /// holds nothing from behind the barrier when it is saved.
+    is_at_barrier: bool,
     values: PhantomData<fn() -> T>,
 }
 
@@ -82,7 +87,8 @@ impl<T, P: Ports<T>, D: Deferred<T>, C, E> DeferredTask<T, P, D, C, E> {
         deferred.wakes_by(&Waker::from(waker));
         let merge = Merge::new(families);
         let tail = Tail::new(chain, output);
-        DeferredTask { ports, merge, deferred, tail, probe, is_over: false, values: PhantomData }
+        let (is_over, is_at_barrier) = (false, false);
+        DeferredTask { ports, merge, deferred, tail, probe, is_over, is_at_barrier, values: PhantomData }
     }
 }
 
@@ -132,6 +138,12 @@ where
             };
             self.tail.output.check()?;
             match emitted {
+                Emitted::Mark(Mark::Barrier(number)) => {
+                    self.is_at_barrier = false;
+                    let DeferredTask { merge, deferred, tail, .. } = &mut *self;
+                    tail.put_barrier(number, |head| save_head(merge, deferred, head));
+                    continue;
+                }
                 Emitted::Mark(mark) => {
                     self.tail.mark(mark);
                     continue;
@@ -144,12 +156,12 @@ where
                 }
                 Emitted::All => {}
             }
-            if self.is_over || self.deferred.room() == 0 || taken >= quantum {
+            if self.is_over || self.is_at_barrier || self.deferred.room() == 0 || taken >= quantum {
                 break;
             }
             let Some(port) = self.merge.next(self.probe.arrivals()) else { break };
             let max = self.deferred.room().min(quantum - taken);
-            let DeferredTask { deferred, merge, ports, is_over, .. } = self;
+            let DeferredTask { deferred, merge, ports, is_over, is_at_barrier, .. } = self;
             let mut feed = Feed { deferred, merge, port, taken: 0, announce: None };
             let came = ports.next(port, max, &mut feed);
             let (fed, announce) = (feed.taken, feed.announce);
@@ -160,8 +172,12 @@ where
                     self.probe.note_input_mark(port, mark);
                     merge.note_mark(port, mark, &mut |mark| {
                         *is_over = mark == Mark::End;
+                        *is_at_barrier |= matches!(mark, Mark::Barrier(_));
                         deferred.mark(mark);
                     });
+                    if *is_at_barrier {
+                        self.probe.pass_barrier();
+                    }
                 }
                 Came::Nothing => merge.note_empty(port),
             }
@@ -169,7 +185,7 @@ where
         // An unfinished emission of the chain continues as soon as there is room, whatever waits on other
         // inputs.
         self.tail.settle(context, &self.probe)?;
-        self.probe.set_full(self.deferred.room() == 0);
+        self.probe.set_full(self.deferred.room() == 0 || self.is_at_barrier);
         self.probe.set_alarm(if self.is_over { ProcessingTime::NEVER } else { self.deferred.due() });
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
         Ok(StepReport {
@@ -214,4 +230,42 @@ where
     fn faulted(&self) -> Option<&str> {
         self.tail.chain.faulted().or_else(|| self.deferred.faulted())
     }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        let mut head = StateWriter::default();
+        save_head(&self.merge, &self.deferred, &mut head)?;
+        self.tail.save(&head.into_bytes(), state)
+    }
+
+    fn restore(&mut self, section: &Section) -> Result<(), StateError> {
+        let DeferredTask { tail, merge, deferred, .. } = self;
+        tail.restore(section, |head| {
+            merge.load(head)?;
+            deferred.load(head)
+        })?;
+        // The operator may have something to emit though nothing arrives.
+        self.probe.wake();
+        Ok(())
+    }
+
+    fn publisher(&mut self) -> Option<Box<dyn Publisher>> {
+        self.tail.publisher()
+    }
+
+    fn take_checkpoints(&mut self, own: TaskCheckpoints) {
+        self.tail.take_checkpoints(own);
+    }
+
+    fn takes_checkpoints(&self) -> bool {
+        true
+    }
+}
+
+fn save_head<T>(
+    merge: &Merge,
+    deferred: &impl Deferred<T>,
+    head: &mut StateWriter,
+) -> Result<(), StateError> {
+    merge.save(head)?;
+    deferred.save(head)
 }
