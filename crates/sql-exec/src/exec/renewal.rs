@@ -54,5 +54,7 @@ pub(super) fn moved(
     let bytes = state.into_bytes();
     let mut reader = StateReader::new(&bytes);
     let loaded = load(&mut reader).and_then(|()| reader.finish());
-    loaded.map(|()| true).map_err(|error| EvaluationError { code: "STATE", message: error.to_string() })
+    loaded
+        .map(|()| true)
+        .map_err(|error| EvaluationError { code: "NOT_RESTORED", message: error.to_string() })
 }

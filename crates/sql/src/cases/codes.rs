@@ -2,7 +2,7 @@
 //! file, so that a misspelt code is found.
 
 /// Error codes that a test case may expect, in the order in which the manual lists them.
-pub(super) const CODES: [&str; 56] = [
+pub(super) const CODES: [&str; 61] = [
     "SYNTAX",
     "UNKNOWN_TABLE",
     "UNKNOWN_COLUMN",
@@ -45,6 +45,11 @@ pub(super) const CODES: [&str; 56] = [
     "SINK_FAILED",
     "SINK_CLOSED",
     "OUTPUT_LOST",
+    "NOT_RESTORED",
+    "NO_CHECKPOINTS",
+    "STATE_DIR_IN_USE",
+    "CHECKPOINT_FAILED",
+    "CHECKPOINT_DAMAGED",
     "ROWS_NOT_MADE",
     "UNKNOWN_FORMAT",
     "BAD_OPTION",
