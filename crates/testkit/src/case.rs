@@ -5,6 +5,7 @@
 //! results for the records that its source really made. So a query that was stopped halfway is checked as
 //! strictly as one that read everything.
 
+mod any;
 mod confluence;
 mod diamond;
 mod exchanged;
@@ -30,6 +31,7 @@ use thalweg::{Graph, Layout, QueryReport};
 
 use crate::gather::AnyGathered;
 
+pub use any::{Kind, RECORDS_MAX, draw_any};
 pub use confluence::Confluence;
 pub use diamond::Diamond;
 pub use exchanged::Exchanged;

@@ -19,21 +19,13 @@ use thalweg_memory::sync::Mutex;
 use thalweg_model::{Checkpoint, CheckpointStore, Coded, Entropy, Fault, ProcessingTime, Span, StateReader};
 use thalweg_runtime::Checkpoints;
 use thalweg_testkit::arrival::delayed;
-use thalweg_testkit::case::{
-    Confluence, Diamond, LrbFull, Meeting, Nyt, NytSource, Parcels, Passing, Readings, Twice, United, Ysb,
-    YsbPace, generated_traffic, stretch,
-};
+use thalweg_testkit::case::{Kind, LrbFull, Readings, Ysb, YsbPace, draw_any, generated_traffic, stretch};
 use thalweg_testkit::sabotage::{INJECTED, quiet_injected_panics};
 use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
 use thalweg_testkit::sim::Setup;
-use thalweg_testkit::splits::SplitRuns;
 use thalweg_testkit::{Case, Event, Seeds, Simulation};
 use thalweg_workloads::lrb::Direction;
 
-/// Largest number of records of a hostile stream.
-const RECORDS_MAX: u64 = 400;
-/// Largest number of events that a generator makes in one run.
-const GENERATED_MAX: u64 = 600;
 /// Largest number of crashes of one query.
 const CRASHES_MAX: u64 = 4;
 /// Number of queries among which each kind of happening must occur.
@@ -106,31 +98,13 @@ struct Happenings {
     restored: u64,
 }
 
-fn draw_case(entropy: &mut dyn Entropy) -> (&'static str, Box<dyn Case>) {
-    let count = entropy.below(RECORDS_MAX + 1) as usize;
-    let generated = entropy.below(GENERATED_MAX + 1);
-    let rate_per_s = pick(entropy, &[100, 10_000]);
-    match entropy.below(11) {
-        0 | 1 => ("readings", Box::new(Readings::draw(count, entropy).over_splits(SplitRuns::draw(entropy)))),
-        2 => ("parcels", Box::new(Parcels::draw(count, entropy).over_splits(SplitRuns::draw(entropy)))),
-        3 => ("passing", Box::new(Passing::draw(count, entropy))),
-        4 => ("twice", Box::new(Twice::draw(count, entropy))),
-        5 => ("united", Box::new(United::draw(count, entropy))),
-        6 => ("diamond", Box::new(Diamond::draw(count, entropy))),
-        7 => ("confluence", Box::new(Confluence::draw(count, entropy))),
-        8 => ("meeting", Box::new(Meeting::draw(count / 4, entropy))),
-        9 => {
-            let pace = pick(
-                entropy,
-                &[YsbPace::AtRate(rate_per_s, ProcessingTime::ZERO), YsbPace::Drained(rate_per_s)],
-            );
-            let splits = 1 + entropy.below(3) as usize;
-            ("ysb", Box::new(Ysb::new(generated, pace, Span::from_millis(50)).over_splits(splits)))
-        }
-        _ => {
-            let source = NytSource::Generated { trips: generated, rate_per_s };
-            let splits = 1 + entropy.below(3) as usize;
-            ("nyt", Box::new(Nyt::new(source, Span::from_secs(2)).over_splits(splits)))
+/// Draws a case whose records are the same in every run. The updates of late records in the windows of `spread` depend on how its
+/// splits mix.
+fn draw_case(entropy: &mut dyn Entropy) -> Kind {
+    loop {
+        let (kind, case) = draw_any(entropy, ProcessingTime::ZERO);
+        if kind != "spread" {
+            return (kind, case);
         }
     }
 }

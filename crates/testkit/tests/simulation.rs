@@ -17,22 +17,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use thalweg::{Layout, PlanError, QueryError, QueryReport};
-use thalweg_model::{Entropy, ProcessingTime, Span};
+use thalweg_model::{Entropy, ProcessingTime};
 use thalweg_scheduling::{Trace, Traced, policy};
-use thalweg_testkit::case::{
-    Confluence, Diamond, Meeting, Nyt, NytSource, Parcels, Passing, Readings, Spread, Twice, United, Ysb,
-    YsbPace, verdict,
-};
+use thalweg_testkit::case::{Kind, Parcels, RECORDS_MAX, Readings, draw_any, verdict};
 use thalweg_testkit::sabotage::quiet_injected_panics;
 use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
 use thalweg_testkit::sim::{QueryIndex, Setup, draw_layout};
 use thalweg_testkit::splits::SplitRuns;
 use thalweg_testkit::{Case, Event, Place, Sabotage, Seeds, Simulation};
-
-/// Largest number of records of a hostile stream.
-const RECORDS_MAX: u64 = 400;
-/// Largest number of events that a generator makes in one run.
-const GENERATED_MAX: u64 = 600;
 
 /// Largest number of calls to a policy that are noted in one run.
 const TRACED_CALLS_MAX: usize = 1 << 14;
@@ -60,9 +52,6 @@ struct Entrant {
     layout: Layout,
     query: Option<QueryIndex>,
 }
-
-/// A name of a kind of case, and a case of this kind.
-type Kind = (&'static str, Box<dyn Case>);
 
 /// Counts what has happened in the runs, by kind. If something never happens, the tests do not check it.
 #[derive(Default)]
@@ -112,7 +101,7 @@ fn run(seed: u64, happenings: &mut Happenings) {
         check_ended(entrant, &mut simulation, &mishap, entrant.query == victim, happenings);
     }
     // Whatever has happened, the engine accepts another query and runs it to its end.
-    let mut late = entrant(bystander(&mut entropy, simulation.now()), entrants.len(), &mut entropy);
+    let mut late = entrant(draw_any(&mut entropy, simulation.now()), entrants.len(), &mut entropy);
     submit(&mut late, &mut simulation, happenings);
     simulation.run();
     check_ended(&late, &mut simulation, &Mishap::None, false, happenings);
@@ -198,7 +187,7 @@ fn draw(entropy: &mut dyn Entropy, now: ProcessingTime) -> (Vec<Entrant>, Mishap
     let (first, mishap) = victim(entropy);
     let mut cases = vec![first];
     for _ in 0..1 + entropy.below(4) {
-        cases.push(bystander(entropy, now));
+        cases.push(draw_any(entropy, now));
     }
     let entrants = cases.into_iter().enumerate().map(|(number, kind)| entrant(kind, number, entropy));
     (entrants.collect(), mishap)
@@ -229,35 +218,7 @@ fn victim(entropy: &mut dyn Entropy) -> (Kind, Mishap) {
             return (("readings", Box::new(readings)), Mishap::Broken(sabotage));
         }
     };
-    (bystander(entropy, ProcessingTime::ZERO), mishap)
-}
-
-fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
-    let count = entropy.below(RECORDS_MAX + 1) as usize;
-    let generated = entropy.below(GENERATED_MAX + 1);
-    let rate_per_s = pick(entropy, &[100, 10_000]);
-    match entropy.below(12) {
-        0 | 1 => ("readings", Box::new(Readings::draw(count, entropy).over_splits(SplitRuns::draw(entropy)))),
-        2 => ("parcels", Box::new(Parcels::draw(count, entropy).over_splits(SplitRuns::draw(entropy)))),
-        3 => ("passing", Box::new(Passing::draw(count, entropy))),
-        4 => ("twice", Box::new(Twice::draw(count, entropy))),
-        5 => ("united", Box::new(United::draw(count, entropy))),
-        6 => ("diamond", Box::new(Diamond::draw(count, entropy))),
-        7 => ("confluence", Box::new(Confluence::draw(count, entropy))),
-        // The case has few records, because many records of one key make many pairs.
-        8 => ("meeting", Box::new(Meeting::draw(count / 4, entropy))),
-        9 => {
-            let pace = pick(entropy, &[YsbPace::AtRate(rate_per_s, now), YsbPace::Drained(rate_per_s)]);
-            let splits = 1 + entropy.below(3) as usize;
-            ("ysb", Box::new(Ysb::new(generated, pace, Span::from_millis(50)).over_splits(splits)))
-        }
-        10 => ("spread", Box::new(Spread::draw(count, entropy))),
-        _ => {
-            let source = NytSource::Generated { trips: generated, rate_per_s };
-            let splits = 1 + entropy.below(3) as usize;
-            ("nyt", Box::new(Nyt::new(source, Span::from_secs(2)).over_splits(splits)))
-        }
-    }
+    (draw_any(entropy, ProcessingTime::ZERO), mishap)
 }
 
 /// Submits a query. If its first chunks do not fit into the budget, the query is refused, the error names the
