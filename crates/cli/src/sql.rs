@@ -6,6 +6,7 @@
 
 mod check;
 mod declared;
+mod ended;
 mod explain;
 mod near_limit;
 mod run;

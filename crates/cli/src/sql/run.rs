@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use serde::{Serialize, Serializer};
 use thalweg::scheduling::{Settings, policy};
 use thalweg::{
     Chaining, Clock, CostClock, Engine, Graph, Layout, Parallel, PlanError, QueryError, QueryHandle,
@@ -43,6 +42,7 @@ use thalweg_sql::plan::{Column, JoinMethod, Node, Plan};
 use thalweg_sql::session::{Action, CHECKPOINT_INTERVAL_MIN, Job};
 use thalweg_sql::spill::Spill;
 
+use super::ended::Ended;
 use super::near_limit;
 use super::script::{Script, ScriptArgs, for_each_table};
 use super::state::{JobState, StartedJob};
@@ -740,49 +740,6 @@ fn diverted_to(job: &Job) -> Vec<String> {
         debug_assert!(done.is_ok(), "nothing refuses a table");
     }
     files.into_iter().collect()
-}
-
-#[derive(Serialize)]
-struct Ended<'a> {
-    #[serde(rename = "job")]
-    name: &'a str,
-    rows_in: u64,
-    rows_out: u64,
-    late: u64,
-    filtered: u64,
-    bad: u64,
-    /// Files to which bad records of the job were diverted.
-    diverted_to: Vec<String>,
-    /// Whether the job was stopped before its input had ended.
-    stopped_early: bool,
-    #[serde(serialize_with = "to_millis")]
-    seconds: f64,
-}
-
-/// Serializes a number of seconds with three decimals.
-fn to_millis<S: Serializer>(seconds: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64((seconds * 1e3).round() / 1e3)
-}
-
-impl Ended<'_> {
-    fn text(&self) -> String {
-        let Ended { name, rows_in, rows_out, late, filtered, bad, diverted_to, stopped_early, seconds } =
-            self;
-        let rate = *rows_in as f64 / seconds.max(1e-9);
-        let mut text =
-            format!("{name}: {rows_in} rows in, {rows_out} out in {seconds:.3} s ({rate:.0} rows/s)");
-        let bad_in =
-            if diverted_to.is_empty() { String::new() } else { format!(" (in {})", diverted_to.join(", ")) };
-        for (count, what, place) in [(late, "late", ""), (bad, "bad", &*bad_in), (filtered, "filtered", "")] {
-            if *count > 0 {
-                text += &format!(", {count} {what}{place}");
-            }
-        }
-        if *stopped_early {
-            text += ", stopped early";
-        }
-        text
-    }
 }
 
 #[cfg(test)]
